@@ -1,0 +1,17 @@
+# Each target is a part, or parts, of ci/parts; ci/run has their time budgets.
+.PHONY: ci test lint race cross fuzz mlx-lm live bench
+
+ci:
+	ci/run
+test:
+	go test ./...
+lint:
+	ci/run gofmt vet staticcheck imports
+race cross fuzz:
+	ci/run $@
+mlx-lm:
+	ci/mlxlm/setup
+live: mlx-lm
+	ci/run live quantize
+bench:
+	go test -run='^$$' -bench=. ./...
