@@ -1,0 +1,470 @@
+package props
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"example.com/ringcheck/corpus"
+)
+
+// childEnv makes the test binary behave as a child of that name.
+const childEnv = "RINGCHECK_TEST_CHILD"
+
+func TestMain(m *testing.M) {
+	if name := os.Getenv(childEnv); name != "" {
+		childMain(name)
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// childMain is what the misbehaving children do. Those that get as far as
+// hello answer it for the fake target.
+func childMain(name string) {
+	if name == "good" || name == "good-but-noisy" {
+		if name == "good-but-noisy" {
+			go flood(os.Stderr, "a word on standard error\n")
+		}
+		if err := Serve(context.Background(), fake{}, os.Stdin, os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	in := bufio.NewReaderSize(os.Stdin, 1<<20)
+	switch name {
+	case "exits-at-hello":
+		fmt.Fprintln(os.Stderr, "no module named mlx")
+		os.Exit(3)
+	case "never-reads":
+		time.Sleep(time.Hour)
+	case "floods-at-once":
+		flood(os.Stdout, "all work and no play\n")
+	case "endless-line":
+		flood(os.Stdout, strings.Repeat("x", 1<<16))
+	case "stays-connected":
+		stayConnected()
+		return
+	case "hello-of-nobody":
+		fmt.Println(`{"protocol":1,"name":"nobody"}`)
+		io.Copy(io.Discard, in)
+		return
+	}
+	readLine(in)
+	os.Stdout.Write(encodeHello(fake{}.Info()))
+	for {
+		line, err := readLine(in)
+		if err != nil {
+			return
+		}
+		r, err := decodeRequest(line)
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		if r.cmd == "bye" {
+			switch name {
+			case "bye-bye":
+				fmt.Println("bye")
+			case "ignores-bye":
+				time.Sleep(time.Hour)
+			case "stays-after-bye":
+				fmt.Println("{}")
+				time.Sleep(time.Hour)
+			}
+			fmt.Println("{}")
+			return
+		}
+		misbehave(name, r)
+	}
+}
+
+func misbehave(name string, r request) {
+	steps, _ := fake{}.Run(context.Background(), r.c, r.dir)
+	good := encodeSteps(r.seq, steps, r.layout)
+	switch name {
+	case "crashes":
+		fmt.Fprintln(os.Stderr, "Segmentation fault\x1b[31m")
+		os.Exit(7)
+	case "hangs":
+		time.Sleep(time.Hour)
+	case "leaves-a-child", "leaves-an-orphan":
+		leave(name == "leaves-an-orphan")
+		os.Exit(1)
+	case "garbage":
+		fmt.Println("Traceback (most recent call last):")
+	case "wrong-seq":
+		os.Stdout.Write(encodeSteps(r.seq+1, steps, r.layout))
+	case "half-an-answer":
+		os.Stdout.Write(good[:len(good)/2])
+		os.Exit(0)
+	case "no-answer":
+		os.Exit(0)
+	case "too-few":
+		os.Stdout.Write(encodeSteps(r.seq, steps[:1], r.layout))
+	case "claims-what-it-has-not":
+		os.Stdout.Write(encodeSteps(r.seq, []corpus.Step{{Unsupported: string(r.c.Ops[0].Verb)}}, r.layout))
+	case "says-fault":
+		os.Stdout.Write(encodeFault(r.seq, "out of memory"))
+	case "answers-twice":
+		os.Stdout.Write(good)
+		os.Stdout.Write(good)
+	case "crashes-every-other-time":
+		if r.seq%2 == 1 {
+			os.Exit(1)
+		}
+		os.Stdout.Write(good)
+	case "stays-after-bye", "ignores-bye":
+		os.Stdout.Write(good)
+	default:
+		panic("no such child: " + name)
+	}
+}
+
+// dialEnv is where a descendant of a child reports that it lives.
+const dialEnv = "RINGCHECK_TEST_DIAL"
+
+// leave starts a process that holds the child's pipes open, in the child's
+// process group or in one of its own, and returns once that has reported.
+func leave(orphan bool) {
+	exe, err := os.Executable()
+	if err != nil {
+		panic(err)
+	}
+	x := exec.Command(exe)
+	x.Env = append(os.Environ(), childEnv+"=stays-connected")
+	x.Stderr = os.Stderr
+	ready, err := x.StdoutPipe()
+	if err != nil {
+		panic(err)
+	}
+	if orphan {
+		x.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+		x.ExtraFiles = []*os.File{os.Stdout}
+	}
+	if err := x.Start(); err != nil {
+		panic(err)
+	}
+	if _, err := ready.Read(make([]byte, 1)); err != nil {
+		panic(err)
+	}
+}
+
+// stayConnected lives until the test hangs up.
+func stayConnected() {
+	conn, err := net.Dial("tcp", os.Getenv(dialEnv))
+	if err != nil {
+		panic(err)
+	}
+	fmt.Print("!")
+	io.Copy(io.Discard, conn)
+}
+
+func flood(w io.Writer, text string) {
+	text = strings.Repeat(text, 1+(1<<16)/len(text))
+	for {
+		if _, err := io.WriteString(w, text); err != nil {
+			os.Exit(0)
+		}
+	}
+}
+
+// startTestChild starts this test binary as the child of that name.
+func startTestChild(t *testing.T, name string, o ChildOptions) (*Child, error) {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv(childEnv, name)
+	return StartChild(context.Background(), []string{exe}, o)
+}
+
+// noGoroutinesLeft fails the test if the child's goroutines outlive it.
+func noGoroutinesLeft(t *testing.T) {
+	t.Helper()
+	before := runtime.NumGoroutine()
+	t.Cleanup(func() {
+		for n := 0; runtime.NumGoroutine() > before; n++ {
+			if n == 500 {
+				buf := make([]byte, 1<<16)
+				t.Fatalf("%d goroutines, %d before:\n%s", runtime.NumGoroutine(), before, buf[:runtime.Stack(buf, true)])
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+	})
+}
+
+func TestChildLoopback(t *testing.T) {
+	for _, name := range []string{"good", "good-but-noisy"} {
+		t.Run(name, func(t *testing.T) {
+			noGoroutinesLeft(t)
+			child, err := startTestChild(t, name, ChildOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, want := fmt.Sprint(child.Info()), fmt.Sprint(fake{}.Info()); got != want {
+				t.Fatalf("hello says %s, want %s", got, want)
+			}
+			for _, c := range fakeCases {
+				want, _ := fake{}.Run(context.Background(), c, "")
+				got, err := child.Run(context.Background(), c, "")
+				if err != nil {
+					t.Fatal(err)
+				}
+				if d := CompareRuns(c, want, got, Layout); d != nil {
+					t.Fatal(d)
+				}
+			}
+			if err := child.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if err := child.Close(); err != nil {
+				t.Fatalf("the second Close: %v", err)
+			}
+			if _, err := child.Run(context.Background(), fakeCases[0], ""); err == nil {
+				t.Fatal("a closed child ran a case")
+			}
+		})
+	}
+}
+
+// TestChildFaults runs a case on children that misbehave: each is a Fault that
+// says what happened, and the next Run has a fresh process.
+func TestChildFaults(t *testing.T) {
+	tests := map[string]struct{ reason, stderr string }{
+		"crashes":                {reason: "ended before it answered (exit status 7)", stderr: "Segmentation fault\uFFFD[31m"},
+		"hangs":                  {reason: "did not answer within 300ms"},
+		"garbage":                {reason: "answered a run wrongly: not JSON"},
+		"wrong-seq":              {reason: "answered seq 2, want 1"},
+		"half-an-answer":         {reason: "ended before it answered (exit status 0)"},
+		"no-answer":              {reason: "ended before it answered (exit status 0)"},
+		"too-few":                {reason: "1 observations for"},
+		"claims-what-it-has-not": {reason: "#0 new: says unsupported, though hello claims"},
+		"says-fault":             {reason: `could not run the case: "out of memory"`},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			noGoroutinesLeft(t)
+			child, err := startTestChild(t, name, ChildOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer child.Close()
+			if name == "hangs" {
+				child.o.Timeout = 300 * time.Millisecond
+			}
+			for range 2 { // the second time it is started again, where it was killed
+				_, err = child.Run(context.Background(), fakeCases[0], "")
+				var fault *Fault
+				if !errors.As(err, &fault) {
+					t.Fatalf("error is %v, want a Fault", err)
+				}
+				reason := test.reason
+				if name == "wrong-seq" || name == "says-fault" {
+					reason = strings.TrimSuffix(reason, "2, want 1")
+				}
+				if !strings.Contains(fault.Reason, reason) {
+					t.Errorf("reason is %q, want %q in it", fault.Reason, reason)
+				}
+				if !strings.Contains(fault.Stderr, test.stderr) {
+					t.Errorf("standard error is %q, want %q in it", fault.Stderr, test.stderr)
+				}
+			}
+		})
+	}
+}
+
+func TestChildFaultsAtHello(t *testing.T) {
+	short := ChildOptions{Timeout: 300 * time.Millisecond}
+	tests := map[string]struct {
+		o              ChildOptions
+		reason, stderr string
+	}{
+		"exits-at-hello":  {reason: "ended before it answered (exit status 3)", stderr: "no module named mlx"},
+		"never-reads":     {o: short, reason: "did not answer within 300ms"},
+		"floods-at-once":  {reason: "answered hello wrongly: not JSON"},
+		"endless-line":    {reason: "sent a line of more than 67108864 bytes"},
+		"hello-of-nobody": {reason: `answered hello wrongly: field "version" is missing`},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			noGoroutinesLeft(t)
+			_, err := startTestChild(t, name, test.o)
+			var fault *Fault
+			if !errors.As(err, &fault) {
+				t.Fatalf("error is %v, want a Fault", err)
+			}
+			if !strings.Contains(fault.Reason, test.reason) || !strings.Contains(fault.Stderr, test.stderr) {
+				t.Errorf("fault is %+v, want reason %q and standard error %q", fault, test.reason, test.stderr)
+			}
+		})
+	}
+}
+
+func TestChildRecovers(t *testing.T) {
+	noGoroutinesLeft(t)
+	child, err := startTestChild(t, "crashes-every-other-time", ChildOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer child.Close()
+	for n := range 4 {
+		_, err := child.Run(context.Background(), fakeCases[0], "")
+		if failed := err != nil; failed != (n%2 == 0) {
+			t.Fatalf("run %d: %v", n, err)
+		}
+	}
+}
+
+func TestChildChangesItsHello(t *testing.T) {
+	noGoroutinesLeft(t)
+	child, err := startTestChild(t, "crashes", ChildOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer child.Close()
+	child.info.Version = "another"
+	for _, reason := range []string{"exit status 7", "introduced itself differently", "introduced itself differently"} {
+		if _, err := child.Run(context.Background(), fakeCases[0], ""); err == nil || !strings.Contains(err.Error(), reason) {
+			t.Fatalf("error is %v, want %q", err, reason)
+		}
+	}
+}
+
+func TestFaultText(t *testing.T) {
+	for want, fault := range map[string]*Fault{
+		"the target failed: hung":                                  {Reason: "hung"},
+		"the target failed: hung; its standard error ends:\n…help": {Reason: "hung", Stderr: "…help"},
+	} {
+		if got := fault.Error(); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+func TestTail(t *testing.T) {
+	long := &tail{keep: 4}
+	for _, text := range []string{"", "ab", "cd", "ef", "gh", "ij\n"} {
+		long.Write([]byte(text))
+	}
+	for want, tail := range map[string]*tail{"…hij": long, "ab\tc\uFFFD": {keep: 8, buf: []byte("ab\tc\x00\n\n")}} {
+		if got := tail.String(); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	if len(long.buf) > 8 {
+		t.Errorf("%d bytes are kept, want at most twice 4", len(long.buf))
+	}
+}
+
+func TestChildAnswersTwice(t *testing.T) {
+	noGoroutinesLeft(t)
+	child, err := startTestChild(t, "answers-twice", ChildOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer child.Close()
+	if _, err := child.Run(context.Background(), fakeCases[0], ""); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := child.Run(context.Background(), fakeCases[0], ""); err == nil || !strings.Contains(err.Error(), "answered seq 1, want 2") {
+		t.Fatalf("error is %v, want one about the stale answer", err)
+	}
+}
+
+func TestChildIgnoresBye(t *testing.T) {
+	for name, reason := range map[string]string{
+		"bye-bye":         "answered bye wrongly",
+		"ignores-bye":     "did not answer within 100ms",
+		"stays-after-bye": "did not exit after bye",
+	} {
+		t.Run(name, func(t *testing.T) {
+			noGoroutinesLeft(t)
+			child, err := startTestChild(t, name, ChildOptions{Grace: 100 * time.Millisecond})
+			if err != nil {
+				t.Fatal(err)
+			}
+			p := child.p
+			if err := child.Close(); err == nil || !strings.Contains(err.Error(), reason) {
+				t.Fatalf("Close says %v, want %q", err, reason)
+			}
+			if p.cmd.ProcessState == nil {
+				t.Fatal("the child is still there")
+			}
+		})
+	}
+}
+
+// TestChildDescendants: what the child started is killed with it; if it left
+// the child's process group it is not, but does not keep Run from returning
+// either, whatever pipes it holds.
+func TestChildDescendants(t *testing.T) {
+	for name, killed := range map[string]bool{"leaves-a-child": true, "leaves-an-orphan": false} {
+		t.Run(name, func(t *testing.T) {
+			noGoroutinesLeft(t)
+			listener, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer listener.Close()
+			t.Setenv(dialEnv, listener.Addr().String())
+			child, err := startTestChild(t, name, ChildOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer child.Close()
+			if !killed { // its pipes stay open, so that only time tells
+				child.o.Timeout = 300 * time.Millisecond
+			}
+			_, err = child.Run(context.Background(), fakeCases[0], "")
+			var fault *Fault
+			if !errors.As(err, &fault) {
+				t.Fatalf("error is %v, want a Fault", err)
+			}
+			descendant, err := listener.Accept()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer descendant.Close() // which ends it
+			if killed {
+				if _, err := descendant.Read(make([]byte, 1)); err == nil {
+					t.Fatal("a descendant said something")
+				}
+			}
+		})
+	}
+}
+
+func TestChildCancelled(t *testing.T) {
+	noGoroutinesLeft(t)
+	child, err := startTestChild(t, "hangs", ChildOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer child.Close()
+	ctx, cancel := context.WithCancel(context.Background())
+	time.AfterFunc(100*time.Millisecond, cancel)
+	if _, err := child.Run(ctx, fakeCases[0], ""); !errors.Is(err, context.Canceled) {
+		t.Fatalf("error is %v, want that of the context", err)
+	}
+}
+
+func TestStartChildErrors(t *testing.T) {
+	for _, cmd := range [][]string{nil, {"./no-such-program"}, {t.TempDir()}} {
+		if _, err := StartChild(context.Background(), cmd, ChildOptions{}); err == nil {
+			t.Errorf("%q started", cmd)
+		}
+	}
+}
