@@ -1,0 +1,373 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"iter"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"example.com/ringcheck/corpus"
+	"example.com/ringcheck/props"
+	"example.com/ringcheck/reference/ring"
+)
+
+// property is something that check holds a target against.
+type property struct {
+	name, says string
+	random     bool // judged on random cases, not on the corpus
+	judge      judge
+}
+
+// properties returns all of them, in the order in which they are judged.
+func properties() []property {
+	return []property{
+		{"corpus", "each case of the corpus is answered as it wants", false, judgeFiled},
+		{"reference", "random cases are answered as the reference does", true, judgeReference},
+		{"sound", "random cases are answered in full, repeatably; what is refused changes nothing", true, judgeSound},
+	}
+}
+
+const (
+	defaultChecks = 1000
+	foundFolder   = "ringcheck-found"
+	detailed      = 5 // failures that are printed in full
+)
+
+// checkFlags are what check was asked for.
+type checkFlags struct {
+	targetFlags
+	checks     int
+	duration   time.Duration
+	seed       uint64
+	kinds      []string
+	properties []string
+	semantics  string
+	knownFile  string
+	shard      string
+}
+
+func checkCommand() *cobra.Command {
+	var f checkFlags
+	cmd := &cobra.Command{
+		Use:   "check [flags] [-- CMD…]",
+		Short: "Judge an implementation on the corpus and on random cases",
+		Long: `check judges a built-in implementation, or the program CMD that speaks the
+protocol of docs/wire.md, by these properties:
+
+` + propertyHelp() + `
+Those that a run takes unless -property names others: for the reference "corpus"
+and "sound", for any other implementation "corpus" and "reference". A case that
+fails is stored in ` + foundFolder + `, and the command that repeats it is printed.
+
+A file of known failures (-known) has a name or a content id a line; # begins a
+comment. It is strict: a listed case must fail, and an entry that matches no
+case is an error.`,
+		Example: `  ringcheck check
+  ringcheck check -checks 2000 -kinds rotating,batch_rotating -- python3 target.py`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			rest, err := f.split(cmd, args)
+			if err != nil {
+				return err
+			}
+			if len(rest) > 0 {
+				return fmt.Errorf("check takes no file (%q); give a command to be judged after --, or use ringcheck replay for files", rest[0])
+			}
+			return f.run(cmd)
+		},
+	}
+	f.add(cmd)
+	flags := cmd.Flags()
+	flags.IntVar(&f.checks, "checks", defaultChecks, "random cases for each property; without end where only -duration is given")
+	flags.DurationVar(&f.duration, "duration", 0, "stop after this time, such as 10m")
+	flags.Uint64Var(&f.seed, "seed", 0, "seed of the random cases (default: a new one, which is printed)")
+	flags.StringSliceVar(&f.kinds, "kinds", nil, "kinds of cache to use, separated by commas (default: all that the target claims)")
+	flags.StringSliceVar(&f.properties, "property", nil, "properties to judge, separated by commas")
+	flags.StringVar(&f.semantics, "semantics", "", "mlxlm or exact (default: all that the target claims)")
+	flags.StringVar(&f.knownFile, "known", "", "file of known failures")
+	flags.StringVar(&f.shard, "shard", "1/1", "i/n: do the i-th of n equal parts of the work")
+	complete := func(flag string, names []string) {
+		_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(names, cobra.ShellCompDirectiveNoFileComp))
+	}
+	complete("kinds", texts(corpus.Kinds))
+	complete("property", propertyNames())
+	complete("semantics", []string{ring.MLXLM.String(), ring.Exact.String()})
+	return cmd
+}
+
+func propertyHelp() string {
+	var b strings.Builder
+	for _, p := range properties() {
+		fmt.Fprintf(&b, "  %-10s %s\n", p.name, p.says)
+	}
+	return b.String()
+}
+
+func propertyNames() []string {
+	var names []string
+	for _, p := range properties() {
+		names = append(names, p.name)
+	}
+	return names
+}
+
+func texts[T ~string](list []T) []string {
+	out := make([]string, len(list))
+	for i, v := range list {
+		out[i] = string(v)
+	}
+	return out
+}
+
+// run does the work of check.
+func (f *checkFlags) run(cmd *cobra.Command) error {
+	if err := f.settle(cmd); err != nil {
+		return err
+	}
+	shard, shards, err := parseShard(f.shard)
+	if err != nil {
+		return err
+	}
+	known, err := readKnown(f.knownFile)
+	if err != nil {
+		return err
+	}
+	ctx, stop := untilInterrupted(cmd.Context())
+	defer stop()
+	t, closeTarget, err := f.open(ctx)
+	if err != nil {
+		return err
+	}
+	info, err := f.narrow(t.Info())
+	if err != nil {
+		closeTarget()
+		return err
+	}
+
+	out := cmd.OutOrStdout()
+	fmt.Fprintf(out, "%s %s by %s, seed %d\n", info.Name, info.Version, strings.Join(f.properties, ", "), f.seed)
+	timed := ctx
+	if f.duration > 0 {
+		var cancel context.CancelFunc
+		timed, cancel = context.WithTimeout(ctx, f.duration)
+		defer cancel()
+	}
+	var total tally
+	r := reporter{f: f, known: known, out: out, errs: cmd.ErrOrStderr(), total: &total}
+	r.bar = newProgress(cmd.ErrOrStderr(), f.size(shards), "cases")
+	for j := range judgeAll(timed, narrowed{t, info}, f.works(info, shard, shards, known)) {
+		r.report(j)
+	}
+	r.bar.clear()
+	total.end(cmd, closeTarget)
+	err = total.close(ctx, out)
+	if unmatched := known.unmatched(); timed.Err() == nil && len(unmatched) > 0 {
+		return fmt.Errorf("%s: no case of this run matches %s; take them off the list", f.knownFile, strings.Join(unmatched, ", "))
+	}
+	return err
+}
+
+// settle fills in what depends on other flags.
+func (f *checkFlags) settle(cmd *cobra.Command) error {
+	given := cmd.Flags().Changed
+	if f.checks < 0 || f.duration < 0 {
+		return fmt.Errorf("-checks is %d and -duration is %v; neither may be negative", f.checks, f.duration)
+	}
+	if given("duration") && !given("checks") {
+		f.checks = -1
+	}
+	if !given("seed") {
+		f.seed = rand.Uint64()
+	}
+	if len(f.properties) == 0 {
+		f.properties = []string{"corpus", "reference"}
+		if f.command == nil && f.name == "reference" {
+			f.properties = []string{"corpus", "sound"}
+		}
+	}
+	for _, name := range f.properties {
+		if !slices.Contains(propertyNames(), name) {
+			return fmt.Errorf("-property has %q; use some of: %s", name, strings.Join(propertyNames(), ", "))
+		}
+	}
+	return nil
+}
+
+// parseShard reads i/n.
+func parseShard(text string) (shard, shards int, err error) {
+	left, right, _ := strings.Cut(text, "/")
+	shard, err1 := strconv.Atoi(left)
+	shards, err2 := strconv.Atoi(right)
+	if err1 != nil || err2 != nil || shard < 1 || shard > shards {
+		return 0, 0, fmt.Errorf("-shard is %q; give i/n with i from 1 to n, such as 2/4", text)
+	}
+	return shard, shards, nil
+}
+
+// narrow returns what is left of a target's claims after -kinds and -semantics.
+func (f *checkFlags) narrow(info props.Info) (props.Info, error) {
+	if f.semantics != "" {
+		s, err := ring.ParseSemantics(f.semantics)
+		if err != nil {
+			return info, fmt.Errorf("-semantics: %w", err)
+		}
+		if !slices.Contains(info.Semantics, s) {
+			return info, fmt.Errorf("-semantics is %v, but the target claims only %v", s, info.Semantics)
+		}
+		info.Semantics = []ring.Semantics{s}
+	}
+	if len(f.kinds) > 0 {
+		var kinds []corpus.Kind
+		for _, name := range f.kinds {
+			k := corpus.Kind(name)
+			if !slices.Contains(corpus.Kinds, k) {
+				return info, fmt.Errorf("-kinds has %q; use some of: %s", name, strings.Join(texts(corpus.Kinds), ", "))
+			}
+			if !slices.Contains(info.Kinds, k) {
+				return info, fmt.Errorf("-kinds has %s, but the target claims only: %s", name, strings.Join(texts(info.Kinds), ", "))
+			}
+			kinds = append(kinds, k)
+		}
+		info.Kinds = kinds
+	}
+	return info, nil
+}
+
+// narrowed is a target that claims less than it might.
+type narrowed struct {
+	props.Target
+	info props.Info
+}
+
+func (n narrowed) Info() props.Info { return n.info }
+
+// size is how many cases a shard has, -1 where that is not known.
+func (f *checkFlags) size(shards int) int {
+	if f.checks < 0 {
+		return -1
+	}
+	n := 0
+	for _, p := range properties() {
+		switch {
+		case !slices.Contains(f.properties, p.name):
+		case p.random:
+			n += f.checks
+		default:
+			for range corpus.All(corpus.FS()) {
+				n++
+			}
+		}
+	}
+	return n / shards
+}
+
+// works is the work of one shard: every shards-th case of the whole.
+func (f *checkFlags) works(info props.Info, shard, shards int, known *knownFailures) iter.Seq[work] {
+	return func(yield func(work) bool) {
+		n := 0
+		for w := range f.all(info) {
+			n++
+			if (n-shard)%shards != 0 {
+				known.seeElsewhere(w)
+				continue
+			}
+			if !yield(w) {
+				return
+			}
+		}
+	}
+}
+
+// all is the work of all shards: the corpus, then one random case after the
+// other.
+func (f *checkFlags) all(info props.Info) iter.Seq[work] {
+	var onCorpus, onRandom []property
+	for _, p := range properties() {
+		switch {
+		case !slices.Contains(f.properties, p.name):
+		case p.random:
+			onRandom = append(onRandom, p)
+		default:
+			onCorpus = append(onCorpus, p)
+		}
+	}
+	return func(yield func(work) bool) {
+		for _, p := range onCorpus {
+			for file, err := range corpus.All(corpus.FS()) {
+				load := func() (corpus.Case, error) { return file.Case, err }
+				if !yield(work{file.Path, p.name, load, p.judge}) {
+					return
+				}
+			}
+		}
+		for i := 0; len(onRandom) > 0 && i != f.checks; i++ {
+			load := func() (corpus.Case, error) { return props.Literal(f.seed, i, info), nil }
+			for _, p := range onRandom {
+				if !yield(work{fmt.Sprintf("random case %d", i), p.name, load, p.judge}) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// reporter prints and stores what check finds.
+type reporter struct {
+	f         *checkFlags
+	known     *knownFailures
+	out, errs io.Writer
+	total     *tally
+	bar       progress
+	printed   int
+}
+
+func (r *reporter) report(j judged) {
+	r.bar.step()
+	j = r.known.judge(j)
+	r.total.count(j)
+	if j.err == nil && j.finding == nil {
+		return
+	}
+	r.bar.clear()
+	switch r.printed++; {
+	case j.err != nil:
+		fmt.Fprintln(r.errs, j.line())
+		return
+	case j.finding == errKnownPassed:
+		fmt.Fprintf(r.out, "FAIL %s: %s\n", j.property, j.line())
+		return
+	case r.printed <= detailed:
+		fmt.Fprintf(r.out, "FAIL %s: ", j.property)
+		j.details(r.out)
+	case r.printed == detailed+1:
+		fmt.Fprintf(r.out, "only the first %d findings are printed in full\n", detailed)
+		fallthrough
+	default:
+		fmt.Fprintf(r.out, "FAIL %s: %s\n", j.property, j.line())
+	}
+	r.store(j)
+}
+
+// store files a failed case and prints the command that repeats it.
+func (r *reporter) store(j judged) {
+	c := j.wanted
+	c.Found = &corpus.Found{Property: j.property, Target: r.f.name, Seed: r.f.seed, Version: props.Version()}
+	if r.f.command != nil {
+		c.Found.Target = strings.Join(r.f.command, " ")
+	}
+	file, err := corpus.Add(foundFolder, c)
+	if err != nil {
+		fmt.Fprintln(r.errs, "the case could not be stored:", err)
+		r.total.broken++
+		return
+	}
+	if r.printed <= detailed {
+		fmt.Fprintf(r.out, "repeat: ringcheck replay %s %s\n\n", file, r.f.arguments())
+	}
+}

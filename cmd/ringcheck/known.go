@@ -1,0 +1,96 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+
+	"example.com/ringcheck/corpus"
+)
+
+// knownFailures is a list of cases that must fail.
+type knownFailures struct {
+	mu   sync.Mutex      // one goroutine makes the work, another takes the verdicts
+	seen map[string]bool // by entry, a name or a content id: whether a case matched it
+}
+
+// readKnown reads a list; without a file it is empty.
+func readKnown(file string) (*knownFailures, error) {
+	k := &knownFailures{seen: map[string]bool{}}
+	if file == "" {
+		return k, nil
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("-known: %w", err)
+	}
+	for line := range strings.Lines(string(text)) {
+		entry, _, _ := strings.Cut(line, "#")
+		if entry = strings.TrimSpace(entry); entry != "" {
+			k.seen[entry] = false
+		}
+	}
+	return k, nil
+}
+
+// knownFailure is why a listed case that fails counts as skipped.
+const knownFailure = "known failures"
+
+// errKnownPassed is the finding on a listed case that passes.
+var errKnownPassed = errors.New("is listed as a known failure, and passes; take it off the list")
+
+// judge turns what came of a listed case round.
+func (k *knownFailures) judge(j judged) judged {
+	if j.err != nil || !k.lists(j.c) {
+		return j
+	}
+	switch {
+	case j.finding != nil:
+		j.finding, j.skip = nil, knownFailure
+	case j.skip == "":
+		j.finding = errKnownPassed
+	}
+	return j
+}
+
+// seeElsewhere notes work that another shard does, so that an entry which
+// matches it is not taken for one that matches nothing.
+func (k *knownFailures) seeElsewhere(w work) {
+	if len(k.seen) == 0 {
+		return
+	}
+	if c, err := w.load(); err == nil {
+		k.lists(c)
+	}
+}
+
+// lists reports whether an entry matches c.
+func (k *knownFailures) lists(c corpus.Case) bool {
+	if len(k.seen) == 0 {
+		return false
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	listed := false
+	for _, entry := range []string{c.Name, c.Content()} {
+		if _, ok := k.seen[entry]; ok {
+			k.seen[entry], listed = true, true
+		}
+	}
+	return listed
+}
+
+// unmatched returns the entries that matched no case.
+func (k *knownFailures) unmatched() []string {
+	var out []string
+	for _, entry := range slices.Sorted(maps.Keys(k.seen)) {
+		if !k.seen[entry] {
+			out = append(out, entry)
+		}
+	}
+	return out
+}

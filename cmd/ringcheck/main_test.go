@@ -1,0 +1,143 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"example.com/ringcheck/corpus"
+	"example.com/ringcheck/props"
+	_ "pgregory.net/rapid" // so that -rapid.checks is known here
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"ringcheck": main, "child": child})
+}
+
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/script",
+		RequireExplicitExec: true,
+		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"status": status},
+	})
+}
+
+// status runs a command that must end with an exit status: status 2 ringcheck …
+func status(ts *testscript.TestScript, neg bool, args []string) {
+	want, err := strconv.Atoi(args[0])
+	if neg || err != nil {
+		ts.Fatalf("usage: status N command arg…")
+	}
+	got := 0
+	if err := ts.Exec(args[1], args[2:]...); err != nil {
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) {
+			ts.Fatalf("%v", err)
+		}
+		got = exit.ExitCode()
+	}
+	if got != want {
+		ts.Fatalf("%s ended with status %d, want %d", strings.Join(args[1:], " "), got, want)
+	}
+}
+
+// child is an implementation under test that is good or bad in one way:
+//
+//	child WAY [CASE…]
+//
+// WAY says what is wrong. Where cases are named, the others are answered well.
+func child() {
+	way, cases := os.Args[1], os.Args[2:]
+	t := &wayward{Target: props.ReferenceTarget(), way: way, cases: cases}
+	if way == "mute" {
+		fmt.Fprintln(os.Stderr, "no such model")
+		os.Exit(3)
+	}
+	if err := props.Serve(context.Background(), t, os.Stdin, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	if way == "stays" {
+		time.Sleep(time.Hour)
+	}
+}
+
+// wayward is the reference, gone wrong.
+type wayward struct {
+	props.Target
+	way   string
+	cases []string
+}
+
+func (w *wayward) Info() props.Info {
+	info := w.Target.Info()
+	if w.way == "modest" {
+		info.Kinds, info.Level = []corpus.Kind{corpus.Rotating}, props.Visible
+		info.Ops = []corpus.Verb{corpus.New, corpus.Update, corpus.MaskOp}
+	}
+	return info
+}
+
+func (w *wayward) Run(ctx context.Context, c corpus.Case, dir string) ([]corpus.Step, error) {
+	steps, err := w.Target.Run(ctx, c, dir)
+	if err != nil || len(w.cases) > 0 && !slices.Contains(w.cases, c.Name) {
+		return steps, err
+	}
+	switch w.way {
+	case "crashes":
+		fmt.Fprintln(os.Stderr, "out of memory, as always")
+		os.Exit(7)
+	case "hangs":
+		time.Sleep(time.Hour)
+	case "garbage":
+		fmt.Println("Loading the model…")
+	case "floods":
+		out := bufio.NewWriter(os.Stdout)
+		for {
+			if _, err := out.WriteString("0123456789abcdef"); err != nil {
+				os.Exit(1)
+			}
+		}
+	case "stale":
+		fmt.Println(`{"seq":0,"steps":[]}`)
+	case "wrong":
+		for i := range steps {
+			if steps[i].Trimmed != nil {
+				steps[i].Trimmed = new(*steps[i].Trimmed + 1)
+			}
+		}
+	case "swaps":
+		for i := range steps {
+			for _, p := range steps[i].Returned {
+				slices.Reverse(p.Array.Data)
+			}
+		}
+	}
+	return steps, nil
+}
+
+func TestGoFlags(t *testing.T) {
+	got := goFlags([]string{"check", "-checks", "5", "--seed=1", "-shard=1/2", "-h", "-5", "-", "--", "cmd", "-version"})
+	want := []string{"check", "--checks", "5", "--seed=1", "--shard=1/2", "-h", "-5", "-", "--", "cmd", "-version"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestShellQuote(t *testing.T) {
+	for in, want := range map[string]string{"a/b.py": "a/b.py", "a b": "'a b'", "it's": `'it'\''s'`, "": "''", "$x": "'$x'"} {
+		if got := shellQuote(in); got != want {
+			t.Errorf("%q: got %s, want %s", in, got, want)
+		}
+	}
+}
