@@ -11,9 +11,6 @@ import (
 // unbounded is the window of a kind that has none.
 const unbounded = math.MaxInt / 2
 
-// unsure is the round of a cache after an operation that may have ended it.
-const unsure = -1
-
 // cache is what the model knows of one cache. A cache without a window is a
 // ring whose window is unbounded; a serial cache is a batch of one row.
 type cache struct {
@@ -100,6 +97,14 @@ func (c *cache) clone() *cache {
 // anyLost reports whether the cache or one inside it is lost.
 func (c *cache) anyLost() bool {
 	return c.lost || slices.ContainsFunc(c.kids, (*cache).anyLost)
+}
+
+// endRound makes the last write one that cannot be rolled back.
+func (c *cache) endRound() {
+	c.round = 0
+	for _, k := range c.kids {
+		k.endRound()
+	}
 }
 
 func (c *cache) lose() {

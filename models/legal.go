@@ -85,14 +85,17 @@ func (m *Model) rule(op *corpus.Op) ruling {
 			return outside
 		}
 	case corpus.TemporalView:
-		if c.a == 0 {
+		switch {
+		case c.a == 0:
 			return refused("empty")
+		case c.keep > 0:
+			return outside // where sinks stand in a view is not said
 		}
 	case corpus.Attend:
 		switch {
 		case c.a == 0:
 			return refused("empty")
-		case op.Queries < 1:
+		case op.Queries < 1 || len(c.rows) == 0:
 			return outside
 		}
 	case corpus.ProjectedBytes:
@@ -325,19 +328,15 @@ func even(lengths, right []int) bool {
 	return true
 }
 
-// ruleKids is what a list's children say. Where a child refuses after another
-// has changed, mlx-lm leaves the work half done: that is outside the domain.
+// ruleKids is what a list's children say. Where one refuses, the list raises,
+// and mlx-lm may have left the work half done: that is outside the domain.
 func (c *cache) ruleKids(v corpus.Verb, rule func(i int, k *cache) ruling) ruling {
 	for i, k := range c.kids {
 		r := k.has(v)
 		if r == legal {
 			r = rule(i, k)
 		}
-		switch {
-		case r == legal:
-		case i == 0:
-			return r
-		default:
+		if r != legal {
 			return outside
 		}
 	}
@@ -424,8 +423,13 @@ func (m *Model) ruleMerge(sources []*cache) ruling {
 	}
 	first := sources[0]
 	kind := batchOf[first.kind]
-	if kind == "" || slices.ContainsFunc(sources, func(s *cache) bool { return batchOf[s.kind] != kind }) {
-		return outside
+	for _, s := range sources {
+		if r := s.has(corpus.Merge); r != legal {
+			return r
+		}
+		if batchOf[s.kind] != kind {
+			return outside
+		}
 	}
 	switch {
 	case kind == corpus.List:
@@ -437,8 +441,8 @@ func (m *Model) ruleMerge(sources []*cache) ruling {
 				}
 				parts[j] = s.kids[i]
 			}
-			if r := m.ruleMerge(parts); r != legal {
-				return r
+			if m.ruleMerge(parts) != legal {
+				return outside
 			}
 		}
 		return legal
@@ -455,15 +459,17 @@ func (m *Model) ruleMerge(sources []*cache) ruling {
 		return refused("max_size")
 	}
 	if m.exact {
+		rows := 0
 		for _, s := range sources {
 			if slices.ContainsFunc(s.rows, func(r row) bool { return r.pad < 0 }) {
 				return outside
 			}
+			rows += len(s.rows)
 		}
-		return legal
+		return need(rows > 0)
 	}
 	for _, s := range sources {
-		if isBatch(s.kind) || len(s.rows[0].tail) < min(s.tot, s.w) {
+		if len(s.rows[0].tail) < min(s.tot, s.w) {
 			return outside // O-3: padding would come in as tokens
 		}
 	}
@@ -592,7 +598,7 @@ func (c *cache) ruleRollback(op *corpus.Op) ruling {
 	switch {
 	case c.pending && c.exact:
 		return refused("pending_padding")
-	case c.pending || c.round == unsure || len(c.rows) == 0:
+	case c.pending || len(c.rows) == 0:
 		return outside
 	case op.KeepRows != nil && len(op.KeepRows) != len(c.rows):
 		return refused("rows")

@@ -160,7 +160,7 @@ func (m *Model) Apply(op *corpus.Op) *Expect {
 		return e
 	}
 	if !readsOnly(op.Verb) && !isWrite(op.Verb) {
-		c.round = 0
+		c.endRound()
 	}
 	c.positions(&e.State)
 	if c.slots != nil {
@@ -182,7 +182,8 @@ func isWrite(v corpus.Verb) bool {
 // used, after the operation.
 func readsOnly(v corpus.Verb) bool {
 	switch v {
-	case corpus.MaskOp, corpus.ValidOffset, corpus.TemporalView, corpus.ProjectedBytes, corpus.Attend:
+	case corpus.MaskOp, corpus.ValidOffset, corpus.TemporalView, corpus.ProjectedBytes, corpus.Attend,
+		corpus.Snapshot, corpus.Extract, corpus.ToQuantized, corpus.Release:
 		return true
 	}
 	return false
@@ -215,16 +216,12 @@ func (m *Model) perform(op *corpus.Op, c *cache, e *Expect) *cache {
 		m.remove(o)
 	case corpus.Merge:
 		sources := m.all(op.Caches)
-		for _, s := range sources {
-			s.round = 0
-		}
 		return m.put(op.Out, merged(sources))
 	case corpus.Extract:
 		limit := unbounded
 		if op.Limit != nil {
 			limit = *op.Limit
 		}
-		c.round = 0
 		made := m.put(op.Out, c.extract(op.Row, limit))
 		made.contents(e)
 		return made
@@ -234,7 +231,6 @@ func (m *Model) perform(op *corpus.Op, c *cache, e *Expect) *cache {
 		saved := m.all(op.Caches)
 		for i, s := range saved {
 			saved[i] = s.clone()
-			s.round = 0
 		}
 		m.files[op.File] = saved
 	case corpus.Load:
@@ -354,13 +350,8 @@ func (m *Model) remove(c *cache) {
 // lose gives up what an operation outside the domain may have changed or made.
 func (m *Model) lose(op *corpus.Op) {
 	if c := m.caches[op.Cache]; c != nil {
-		switch op.Verb {
-		case corpus.Extract, corpus.ToQuantized, corpus.Snapshot, corpus.Release:
-			c.round = unsure
-		default:
-			if !readsOnly(op.Verb) {
-				c.lose()
-			}
+		if !readsOnly(op.Verb) {
+			c.lose()
 		}
 	}
 	switch op.Verb {

@@ -227,6 +227,9 @@ func paddingMask(n int, leftPadding, lengths []int) (*ring.Mask, error) {
 // which is how it knows its size (D-28). Padding and lengths are not merged.
 func MergeArrays(caches []*ArraysCache) (*ArraysCache, error) {
 	const op = "merge"
+	if err := checkSources(len(caches)); err != nil {
+		return nil, err
+	}
 	out := NewArraysCache(len(caches[0].slots), nil)
 	empty := true
 	for _, c := range caches {

@@ -208,6 +208,9 @@ func (c *BatchKVCache) Extract(row int) (*KVCache, error) {
 // longest. It takes each cache's columns up to offset; the sources stay.
 func MergeKV(caches []*KVCache) (*BatchKVCache, error) {
 	const op = "merge"
+	if err := checkSources(len(caches)); err != nil {
+		return nil, err
+	}
 	stores, lengths := make([]storage, len(caches)), make([]int, len(caches))
 	for i, c := range caches {
 		stores[i], lengths[i] = c.store, c.Size()
@@ -237,11 +240,28 @@ func merge(op string, stores []storage, lengths []int) (storage, []int, error) {
 	if width == 0 {
 		return storage{}, padding, nil
 	}
-	first := slices.IndexFunc(stores, func(s storage) bool { return !s.none() })
-	if first < 0 || width < 0 {
+	var like storage // no columns; the most heads and the largest widths (D-21)
+	for _, s := range stores {
+		switch {
+		case s.none():
+		case like.none():
+			like = s.cut(0, 0)
+		default:
+			var err error
+			if like, err = like.pairErr(s, func(a, b ring.Array) (ring.Array, error) {
+				if b.DType != a.DType {
+					return a, &ring.DTypeError{Op: op, Got: b.DType, Want: a.DType}
+				}
+				a.Shape[1], a.Shape[3] = max(a.Shape[1], b.Shape[1]), max(a.Shape[3], b.Shape[3])
+				return a, nil
+			}); err != nil {
+				return storage{}, nil, err
+			}
+		}
+	}
+	if like.none() || width < 0 {
 		return storage{}, nil, &ring.RaisesError{Op: op, Why: "no cache has the columns that it claims"}
 	}
-	like := stores[first]
 	out := like.each(func(p ring.Array) ring.Array {
 		return zeros(p.DType, len(stores), p.Shape[1], width, p.Shape[3])
 	})

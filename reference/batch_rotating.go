@@ -163,11 +163,15 @@ func (c *BatchRotatingKVCache) KeysAndValues() ring.KV {
 // ring holds columns.
 func (c *BatchRotatingKVCache) Prepare(pad Padding) error {
 	const op = "prepare"
+	late := pad.LeftPadding != nil && !c.store.none()
+	if late && c.semantics == ring.MLXLM {
+		return &ring.LeftPaddingError{Op: op}
+	}
 	state := c.rows
 	if err := state.Prepare(pad); err != nil {
 		return err
 	}
-	if pad.LeftPadding != nil && !c.store.none() {
+	if late {
 		return &ring.LeftPaddingError{Op: op}
 	}
 	c.loaded = c.loaded && !state.Pending()
@@ -251,7 +255,7 @@ func (c *BatchRotatingKVCache) mask(n int, window *int, block bool) (*ring.Mask,
 	w := mlxlmWindow(window, c.rows.p.MaxSize)
 	if c.semantics == ring.Exact {
 		var err error
-		if w, err = exactWindow(window, c.rows.p.MaxSize); err != nil {
+		if w, err = exactWindow(n, window, c.rows.p.MaxSize); err != nil {
 			return nil, err
 		}
 	}
@@ -285,6 +289,12 @@ func (c *BatchRotatingKVCache) Filter(rows []int) error {
 // other, and does not ask whether the windows are the same (Q16).
 func (c *BatchRotatingKVCache) Extend(other *BatchRotatingKVCache) error {
 	const op = "extend"
+	if c.semantics != other.semantics {
+		return otherSemantics(op, other.semantics)
+	}
+	if c.semantics == ring.MLXLM && c.format != other.format {
+		return &ring.QuantError{Op: op, GroupSize: other.format.GroupSize, Bits: other.format.Bits}
+	}
 	if c.semantics == ring.Exact {
 		if c.rows.Pending() || other.rows.Pending() {
 			return &ring.PendingPaddingError{Op: op}
@@ -355,6 +365,7 @@ func (c *BatchRotatingKVCache) extract(row, limit int) (*RotatingKVCache, error)
 		if c.semantics == ring.MLXLM {
 			return nil, &ring.RaisesError{Op: op, Why: "the cache is empty"}
 		}
+		out.offset = max(0, p.Offset[row]) // left padding still to come is no token
 		return out, nil
 	}
 	s, to := c.store.takeRows([]int{row}), p.Idx
@@ -377,10 +388,15 @@ func (c *BatchRotatingKVCache) extract(row, limit int) (*RotatingKVCache, error)
 // exact semantics take what it holds (E10).
 func MergeRotating(caches []*RotatingKVCache) (*BatchRotatingKVCache, error) {
 	const op = "merge"
-	if len(caches) == 0 {
-		return nil, &ring.RowsError{Op: op, What: "the list of caches", Got: 0, Want: 1}
+	if err := checkSources(len(caches)); err != nil {
+		return nil, err
 	}
 	first := caches[0]
+	for _, c := range caches {
+		if c.semantics != first.semantics {
+			return nil, otherSemantics(op, c.semantics)
+		}
+	}
 	if first.semantics == ring.Exact {
 		for _, c := range caches {
 			if err := sameColumns(op, first.store, first.format, c.store, c.format); err != nil {
@@ -431,6 +447,12 @@ func MergeRotating(caches []*RotatingKVCache) (*BatchRotatingKVCache, error) {
 	}
 	out.Release()
 	return out, nil
+}
+
+// otherSemantics refuses a ring whose semantics are not those of the ring that
+// it would become part of.
+func otherSemantics(op string, s ring.Semantics) error {
+	return &ring.NotSupportedError{Op: op, Kind: "a ring of other semantics than those of the other, " + s.String()}
 }
 
 // sameRing refuses two batched rings that cannot become one.

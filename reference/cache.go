@@ -124,8 +124,8 @@ func Extract(c Cache, row int) (Cache, error) {
 // of the first; rings in exact semantics may be serial and batched, mixed.
 func Merge(sources []Cache) (Cache, error) {
 	const op = "merge"
-	if len(sources) == 0 {
-		return nil, &ring.RowsError{Op: op, What: "the list of caches", Got: 0, Want: 1}
+	if err := checkSources(len(sources)); err != nil {
+		return nil, err
 	}
 	switch first := sources[0].(type) {
 	case *KVCache:
@@ -148,6 +148,14 @@ func Merge(sources []Cache) (Cache, error) {
 		return mergeAs(sources, MergeRecurrent)
 	}
 	return nil, &ring.NotSupportedError{Op: op, Kind: kindOf(sources[0])}
+}
+
+// checkSources refuses to merge nothing.
+func checkSources(n int) error {
+	if n == 0 {
+		return &ring.RowsError{Op: "merge", What: "the list of caches", Got: 0, Want: 1}
+	}
+	return nil
 }
 
 func mergeAs[C, B Cache](sources []Cache, merge func([]C) (B, error)) (Cache, error) {

@@ -34,13 +34,13 @@ func (c *CacheList) Trim(n int) (int, error) {
 	return trimmed[len(trimmed)-1], nil
 }
 
-// childError is what a list raises when a child does not have an operation:
-// upstream finds out when it is half done.
+// childError is what a list raises when a child refuses an operation, or does
+// not have it: upstream finds out when it is half done.
 func childError(op string, err error) error {
-	if ring.CodeOf(err) == "not_supported" {
-		return &ring.RaisesError{Op: op, Why: err.Error()}
+	if err == nil {
+		return nil
 	}
-	return err
+	return &ring.RaisesError{Op: op, Why: err.Error()}
 }
 
 // Filter is filter: it keeps the given rows of every child.
@@ -59,6 +59,9 @@ func (c *CacheList) Extend(other *CacheList) error {
 // list has.
 func MergeLists(lists []*CacheList) (*CacheList, error) {
 	const op = "merge"
+	if err := checkSources(len(lists)); err != nil {
+		return nil, err
+	}
 	out := &CacheList{}
 	for i := range lists[0].caches {
 		var column []Cache

@@ -147,8 +147,8 @@ func (c *BatchRecurrent) Extract(row int) (*BatchRecurrent, error) {
 // stays empty. The sources stay; their padding is not merged.
 func MergeRecurrent(sources []*BatchRecurrent) (*BatchRecurrent, error) {
 	const op = "merge"
-	if len(sources) == 0 {
-		return nil, &ring.RowsError{Op: op, What: "the list of caches", Got: 0, Want: 1}
+	if err := checkSources(len(sources)); err != nil {
+		return nil, err
 	}
 	out := NewBatchRecurrent(len(sources[0].slots))
 	for _, s := range sources {

@@ -239,7 +239,7 @@ func (c *RotatingKVCache) ToQuantized(f Format) (*RotatingKVCache, error) {
 // the smaller of the two (E3).
 func (c *RotatingKVCache) Mask(n int, window *int) (*ring.Mask, error) {
 	if c.semantics == ring.Exact {
-		w, err := exactWindow(window, c.maxSize)
+		w, err := exactWindow(n, window, c.maxSize)
 		if err != nil {
 			return nil, err
 		}
@@ -277,8 +277,11 @@ func mlxlmWindow(window *int, maxSize int) int {
 	return *window
 }
 
-// exactWindow is the window of a mask in exact semantics.
-func exactWindow(window *int, maxSize int) (int, error) {
+// exactWindow is the window of a mask of n queries in exact semantics.
+func exactWindow(n int, window *int, maxSize int) (int, error) {
+	if n < 1 {
+		return 0, &ring.RangeError{Op: "mask", What: "n", Got: n, Low: 1, High: maxInt}
+	}
 	if window == nil {
 		return maxSize, nil
 	}
@@ -306,7 +309,8 @@ func checkTrim(n, total, maxSize, held int) error {
 // format. rows is the cache's number of rows, or -1 where any will do.
 //
 // In mlx-lm's semantics only what could not be stored at all is refused here;
-// the rest raises, or not, where upstream does.
+// the rest raises, or not, where upstream does. Another data type, which
+// upstream converts, is refused: this package only moves bytes.
 func checkUpdate(op string, semantics ring.Semantics, s storage, f Format, rows int, keys, values ring.Array) error {
 	if err := checkPair(op, keys, values); err != nil {
 		return err
@@ -320,16 +324,22 @@ func checkUpdate(op string, semantics ring.Semantics, s storage, f Format, rows 
 	if rows >= 0 && keys.Rows() != rows {
 		return &ring.RowsError{Op: op, What: "keys", Got: keys.Rows(), Want: rows}
 	}
-	if semantics == ring.Exact && !s.none() {
+	if s.none() {
+		return nil
+	}
+	if semantics == ring.Exact {
 		if err := sameShape(op, s, f, keys, values); err != nil {
 			return err
 		}
 	}
+	if dtype := s.Keys[len(s.Keys)-1].DType; keys.DType != dtype {
+		return &ring.DTypeError{Op: op, Got: keys.DType, Want: dtype}
+	}
 	return nil
 }
 
-// sameShape refuses keys and values whose heads, widths or data types are not
-// those that s holds in format f.
+// sameShape refuses keys and values whose heads or widths are not those that s
+// holds in format f.
 func sameShape(op string, s storage, f Format, keys, values ring.Array) error {
 	for _, side := range [2]struct {
 		what  string
@@ -340,9 +350,6 @@ func sameShape(op string, s storage, f Format, keys, values ring.Array) error {
 		if side.given.Shape[1] != heads || side.given.Shape[3] != width {
 			return &ring.ShapeError{Op: op, What: side.what, Got: []int{side.given.Shape[1], side.given.Shape[3]}, Want: []int{heads, width}}
 		}
-	}
-	if dtype := s.Keys[len(s.Keys)-1].DType; keys.DType != dtype {
-		return &ring.DTypeError{Op: op, Got: keys.DType, Want: dtype}
 	}
 	return nil
 }

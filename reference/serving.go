@@ -73,7 +73,7 @@ func (c *BatchRotatingKVCache) AppendWindowUnder(keys, values ring.Array, mask *
 		return Read{}, &ring.ShapeError{Op: op, What: "mask", Want: []int{c.rows.BatchSize(), 1, keys.Columns()}}
 	}
 	s := min(c.rows.ActiveLength(), c.rows.p.MaxSize-1) + keys.Columns()
-	if mask.B != c.rows.BatchSize() || mask.N != keys.Columns() || mask.S != s {
+	if mask.B != c.rows.BatchSize() || mask.N != keys.Columns() || mask.S != s || len(mask.Data) != mask.B*mask.N*mask.S {
 		return Read{}, &ring.ShapeError{Op: op, What: "mask [b n s]", Got: []int{mask.B, mask.N, mask.S}, Want: []int{c.rows.BatchSize(), keys.Columns(), s}}
 	}
 	kv, err := c.updateConcat(op, columns)
@@ -212,6 +212,23 @@ type Snapshot struct {
 	position  ring.Position
 }
 
+// NewSnapshot makes a snapshot of bookkeeping and columns that an
+// implementation of another kind holds, to be adopted or saved. The whole
+// buffer counts, spare columns included. What could not come from a ring is
+// refused with a [StateError].
+func NewSnapshot(semantics ring.Semantics, serial bool, keep int, f Format, p ring.Position, columns ring.KV) (*Snapshot, error) {
+	s := storage{columns, f}
+	class := "BatchRotatingKVCache"
+	if serial {
+		class = "RotatingKVCache"
+	}
+	c, err := FromState("ringcheck."+class, ringState(semantics, keep, f, s, p))
+	if err != nil {
+		return nil, err
+	}
+	return c.(interface{ Snapshot() *Snapshot }).Snapshot(), nil
+}
+
 // Serial reports whether the snapshot is of a serial ring.
 func (s *Snapshot) Serial() bool { return s.serial }
 
@@ -224,7 +241,7 @@ func (c *BatchRotatingKVCache) Snapshot() *Snapshot {
 // refused for a snapshot of another window, number of rows or format.
 func (c *BatchRotatingKVCache) Restore(s *Snapshot) error {
 	const op = "restore"
-	if err := s.fits(op, false, c.format, c.rows.BatchSize(), c.rows.p.MaxSize); err != nil {
+	if err := s.fits(op, false, c.semantics, c.format, c.rows.BatchSize(), c.rows.p.MaxSize); err != nil {
 		return err
 	}
 	c.store, c.rows.p = s.store.clone(), s.position.Clone()
@@ -246,8 +263,10 @@ func AdoptBatchRotating(s *Snapshot) (*BatchRotatingKVCache, error) {
 }
 
 // fits refuses a snapshot that is not of such a cache.
-func (s *Snapshot) fits(op string, serial bool, f Format, rows, maxSize int) error {
+func (s *Snapshot) fits(op string, serial bool, semantics ring.Semantics, f Format, rows, maxSize int) error {
 	switch {
+	case s.semantics != semantics:
+		return otherSemantics(op, s.semantics)
 	case s.serial != serial:
 		return &ring.NotSupportedError{Op: op, Kind: "a snapshot of the other kind of ring"}
 	case len(s.position.Offset) != rows:
@@ -268,7 +287,7 @@ func (c *RotatingKVCache) Snapshot() *Snapshot {
 // Restore makes the ring what it was when the snapshot was taken; see
 // [BatchRotatingKVCache.Restore].
 func (c *RotatingKVCache) Restore(s *Snapshot) error {
-	if err := s.fits("restore", true, c.format, 1, c.maxSize); err != nil {
+	if err := s.fits("restore", true, c.semantics, c.format, 1, c.maxSize); err != nil {
 		return err
 	}
 	*c = *s.rotating()

@@ -1,6 +1,10 @@
 package reference
 
-import "example.com/ringcheck/reference/ring"
+import (
+	"fmt"
+
+	"example.com/ringcheck/reference/ring"
+)
 
 // storage is the columns of a cache, one plane a side (plain) or three
 // (quantized: packed, scales, biases). Quantization packs along the head
@@ -176,6 +180,9 @@ func (s storage) nbytes() int {
 // columns, after the buffer was cut to prev columns unless prev is a multiple
 // of the step.
 func (s storage) stepped(op string, like storage, prev, n, step int) (storage, error) {
+	if step < 1 {
+		return storage{}, &ring.RaisesError{Op: op, Why: fmt.Sprintf("the growth step is %d, want at least 1", step)}
+	}
 	size := (step + n - 1) / step * step
 	if s.none() {
 		return like.blank(op, size)
@@ -186,24 +193,19 @@ func (s storage) stepped(op string, like storage, prev, n, step int) (storage, e
 	return s.grow(op, size)
 }
 
-// checkPair refuses keys and values that do not belong together.
+// checkPair refuses keys and values that do not belong together, or are no
+// whole arrays of floats.
 func checkPair(op string, keys, values ring.Array) error {
 	for i := range 3 {
 		if keys.Shape[i] != values.Shape[i] {
 			return &ring.ShapeError{Op: op, What: "values [b h s]", Got: values.Shape[:3], Want: keys.Shape[:3]}
 		}
 	}
-	for _, a := range [2]ring.Array{keys, values} {
-		n := a.DType.Size()
-		for _, d := range a.Shape {
-			if d < 0 {
-				return &ring.ShapeError{Op: op, What: "array", Got: a.Shape[:], Want: nil}
-			}
-			n *= d
-		}
-		if len(a.Data) != n {
-			return &ring.ShapeError{Op: op, What: "bytes", Got: []int{len(a.Data)}, Want: []int{n}}
-		}
+	if err := checkFloats(op, keys); err != nil {
+		return err
+	}
+	if err := checkFloats(op, values); err != nil {
+		return err
 	}
 	if keys.DType != values.DType {
 		return &ring.DTypeError{Op: op, Got: values.DType, Want: keys.DType}

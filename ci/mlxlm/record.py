@@ -56,10 +56,14 @@ class Tokens:
 
     def of_planes(self, planes):
         """Token ids, one list a row, of planes as the protocol has them; None
-        where a column is no token's. Of recurrent state, a row lists its slots."""
+        where a column is no token's. Of recurrent state, a row lists its slots up
+        to the last that holds anything, 0 for one that holds nothing."""
         planes = {name: columns(plane) for name, plane in planes.items()}
         if all(name.startswith("slot.") for name in planes):
-            ids = [[self.of_bytes({n: s[0]}) for n, s in zip(planes, row)] for row in zip(*planes.values())]
+            slots = range(1 + max(int(name[5:]) for name in planes))
+            rows = len(next(iter(planes.values())))
+            held = lambda n, row: self.of_bytes({f"slot.{n}": planes[f"slot.{n}"][row][0]}) if f"slot.{n}" in planes else 0
+            ids = [[held(n, row) for n in slots] for row in range(rows)]
         else:
             ids = [[self.of_bytes(dict(zip(planes, c))) for c in zip(*row)] for row in zip(*planes.values())]
         return None if any(token is None for row in ids for token in row) else ids

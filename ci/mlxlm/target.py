@@ -109,7 +109,12 @@ def call(cache, method, *args, **kwargs):
     cls = cache if isinstance(cache, type) else type(cache)
     if not hasattr(cls, method):
         raise Refused("not_supported", f"{cls.__name__} has no {method}")
-    return attempt(getattr(cache, method), *args, **kwargs)
+    try:
+        return attempt(getattr(cache, method), *args, **kwargs)
+    except Refused as refusal:
+        if cls is mlxlm.CacheList:  # the children before this one have changed
+            refusal.code = "raises"
+        raise
 
 
 def attempt(function, *args, **kwargs):

@@ -11,12 +11,14 @@ const (
 	Float32
 	// Uint32 is the type of packed quantized planes.
 	Uint32
+	// Bool is the type of masks in a device's memory: one byte, 0 or 1.
+	Bool
 )
 
 var dtypes = [...]struct {
 	name string
 	size int
-}{BFloat16: {"bfloat16", 2}, Float16: {"float16", 2}, Float32: {"float32", 4}, Uint32: {"uint32", 4}}
+}{BFloat16: {"bfloat16", 2}, Float16: {"float16", 2}, Float32: {"float32", 4}, Uint32: {"uint32", 4}, Bool: {"bool", 1}}
 
 // String returns the name used wherever text is, for example "bfloat16".
 func (t DType) String() string {
@@ -41,7 +43,7 @@ func ParseDType(name string) (DType, error) {
 			return t, nil
 		}
 	}
-	return 0, fmt.Errorf("unknown data type %q: use bfloat16, float16, float32 or uint32", name)
+	return 0, fmt.Errorf("unknown data type %q: use bfloat16, float16, float32, uint32 or bool", name)
 }
 
 // Array is a dense array of columns with shape [b, h, s, d]: Data holds
