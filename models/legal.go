@@ -99,7 +99,7 @@ func (m *Model) rule(op *corpus.Op) ruling {
 			return outside
 		}
 	case corpus.ProjectedBytes:
-		return need(op.N >= 0 && c.slots == nil)
+		return need(op.N >= 0)
 	case corpus.ToQuantized:
 		return m.ruleQuantize(c)
 	}
@@ -286,6 +286,8 @@ func (c *cache) rulePrepare(op *corpus.Op) ruling {
 		return refused("left_padding_on_non_empty")
 	case rows == 0 || !perRow(left) || !perRow(lengths) || !perRow(right):
 		return outside
+	case c.slots != nil && lengths != nil && right != nil && !even(lengths, right):
+		return refused("shape")
 	case c.slots != nil:
 		return need(lengths != nil && c.slots.lengths == nil)
 	case op.RightPadded != nil:

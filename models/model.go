@@ -372,8 +372,18 @@ func (m *Model) lose(op *corpus.Op) {
 	}
 }
 
-// projectedBytes is what tokens more columns, up to the window, of one row take.
+// projectedBytes is what tokens more columns, up to the window, of one row take;
+// recurrent state takes the same however many there are.
 func (m *Model) projectedBytes(c *cache, tokens int) int {
+	if c.slots != nil {
+		n := 0
+		for slot, ids := range c.slots.ids {
+			if len(ids) > 0 {
+				n += m.shape.KVHeads * m.shape.Width(slot%2) * m.shape.DType.Size()
+			}
+		}
+		return n
+	}
 	if !c.buffer || len(c.rows) == 0 {
 		return 0
 	}

@@ -146,8 +146,9 @@ func (s *slots) prepare(kind corpus.Kind, op *corpus.Op) {
 		s.lengths = slices.Clone(op.Lengths)
 		return
 	}
-	if len(s.offsets) == 0 {
+	if len(s.offsets) == 0 { // the rows are new, and so is all that they hold
 		s.offsets = make([]int, len(op.Lengths))
+		clear(s.ids)
 	}
 	s.left, s.lengths = nil, nil
 	positive := func(n int) bool { return n > 0 }

@@ -2,6 +2,7 @@ package reference
 
 import (
 	"fmt"
+	"slices"
 
 	"example.com/ringcheck/reference/ring"
 )
@@ -18,7 +19,7 @@ type ArraysCache struct {
 // NewArraysCache is __init__: size empty slots; an empty leftPadding counts as
 // none.
 func NewArraysCache(size int, leftPadding []int) *ArraysCache {
-	c := &ArraysCache{slots: make([]ring.Tensor, size)}
+	c := &ArraysCache{slots: make([]ring.Tensor, max(0, size))}
 	if len(leftPadding) > 0 {
 		c.leftPadding = append([]int{}, leftPadding...)
 	}
@@ -255,8 +256,11 @@ func MergeArrays(caches []*ArraysCache) (*ArraysCache, error) {
 			if t.IsZero() {
 				continue
 			}
-			if t.Rows() != 1 || rowBytes(t) != rowBytes(like) {
+			if t.Rows() != 1 || !slices.Equal(t.Shape[1:], like.Shape[1:]) {
 				return nil, &ring.RaisesError{Op: op, Why: fmt.Sprintf("cannot assign shape %v to one row of %v", t.Shape, like.Shape)}
+			}
+			if t.DType != like.DType {
+				return nil, &ring.DTypeError{Op: op, Got: t.DType, Want: like.DType}
 			}
 			copy(merged.Data[row*rowBytes(like):], t.Data)
 		}

@@ -234,11 +234,11 @@ func MergeKV(caches []*KVCache) (*BatchKVCache, error) {
 // row i claims to be; with all claims 0 there is no buffer.
 func merge(op string, stores []storage, lengths []int) (storage, []int, error) {
 	width, padding := slices.Max(lengths), make([]int, len(stores))
-	for i, n := range lengths {
-		padding[i] = width - n
-	}
 	if width == 0 {
 		return storage{}, padding, nil
+	}
+	for i, n := range lengths {
+		padding[i] = width - n
 	}
 	var like storage // no columns; the most heads and the largest widths (D-21)
 	for _, s := range stores {
@@ -279,7 +279,6 @@ func merge(op string, stores []storage, lengths []int) (storage, []int, error) {
 			}
 		}
 	}
-	out.format = like.format
 	return out, padding, nil
 }
 

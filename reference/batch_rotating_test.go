@@ -467,6 +467,9 @@ func TestFinalizeOfNothing(t *testing.T) {
 		ok(t, c.Prepare(right([]int{0, 1}, []int{1, 0})))
 		if s == ring.MLXLM {
 			refuses(t, "D-9", "raises", c.Finalize, c)
+			feed(t, c, []int{}, []int{})
+			ok(t, c.Finalize())
+			same(t, "a buffer of no columns", held(t, c), [][]int{{}, {}})
 			continue
 		}
 		ok(t, c.Finalize())

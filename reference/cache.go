@@ -2,6 +2,7 @@ package reference
 
 import (
 	"fmt"
+	"slices"
 
 	"example.com/ringcheck/reference/ring"
 )
@@ -218,7 +219,7 @@ func all(caches []Cache, f func(i int, c Cache) error) error {
 	for i, c := range caches {
 		undo = append(undo, c.saved())
 		if err := f(i, c); err != nil {
-			for _, u := range undo {
+			for _, u := range slices.Backward(undo) { // a cache may stand in a list twice
 				u()
 			}
 			return err

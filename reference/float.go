@@ -127,18 +127,18 @@ func checkFloats(op string, a ring.Array) error {
 
 // checkBytes refuses an array whose bytes are not those of its shape.
 func checkBytes(op string, a ring.Array) error {
-	if want := sizeOf(a); want != len(a.Data) {
+	if want := sizeOf(a.DType, a.Shape[:]); want != len(a.Data) {
 		what := fmt.Sprintf("number of bytes of %v of shape %v", a.DType, a.Shape)
 		return &ring.ShapeError{Op: op, What: what, Got: []int{len(a.Data)}, Want: []int{want}}
 	}
 	return nil
 }
 
-// sizeOf returns the bytes that an array of a's type and shape has, or
+// sizeOf returns the bytes that an array of that type and shape has, or
 // math.MaxInt where there can be no such array; mlx's extents are int32.
-func sizeOf(a ring.Array) int {
-	size, empty := a.DType.Size(), false
-	for _, extent := range a.Shape {
+func sizeOf(t ring.DType, shape []int) int {
+	size, empty := t.Size(), false
+	for _, extent := range shape {
 		switch {
 		case extent < 0 || extent > math.MaxInt32:
 			return math.MaxInt

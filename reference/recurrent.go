@@ -17,7 +17,7 @@ type BatchRecurrent struct {
 // NewBatchRecurrent returns a batch of no rows; the first Prepare, Write or
 // merge gives it rows.
 func NewBatchRecurrent(slots int) *BatchRecurrent {
-	return &BatchRecurrent{slots: make([]ring.Tensor, slots), offset: []int{}}
+	return &BatchRecurrent{slots: make([]ring.Tensor, max(0, slots)), offset: []int{}}
 }
 
 // BatchSize is the number of rows.
@@ -32,15 +32,16 @@ func (c *BatchRecurrent) Prepare(pad Padding) error {
 	if err := state.checkPadding(op, pad); err != nil {
 		return err
 	}
-	if rows := max(len(pad.LeftPadding), len(pad.Lengths)); len(c.offset) == 0 && rows > 0 {
-		c.offset = make([]int, rows)
+	rows, padded := max(len(pad.LeftPadding), len(pad.Lengths)), anyPositive(pad.LeftPadding) || anyPositive(pad.RightPadding)
+	if padded && pad.Lengths == nil {
+		return &ring.RowsError{Op: op, What: "lengths", Got: 0, Want: rows}
+	}
+	if len(c.offset) == 0 && rows > 0 { // the rows are new, and so is all that they hold
+		c.offset, c.slots = make([]int, rows), make([]ring.Tensor, len(c.slots))
 	}
 	c.leftPadding, c.lengths = nil, nil
-	if !anyPositive(pad.LeftPadding) && !anyPositive(pad.RightPadding) {
+	if !padded {
 		return nil
-	}
-	if pad.Lengths == nil {
-		return &ring.RowsError{Op: op, What: "lengths", Got: 0, Want: len(c.offset)}
 	}
 	c.lengths = append([]int{}, pad.Lengths...)
 	c.leftPadding = make([]int, len(c.lengths))
@@ -69,7 +70,7 @@ func (c *BatchRecurrent) Write(slot int, t ring.Tensor) error {
 		return err
 	}
 	if len(c.offset) == 0 {
-		c.offset = make([]int, t.Rows())
+		c.offset, c.slots = make([]int, t.Rows()), make([]ring.Tensor, len(c.slots))
 	}
 	c.slots[slot] = cloneTensor(t)
 	return nil

@@ -217,7 +217,7 @@ type Snapshot struct {
 // buffer counts, spare columns included. What could not come from a ring is
 // refused with a [StateError].
 func NewSnapshot(semantics ring.Semantics, serial bool, keep int, f Format, p ring.Position, columns ring.KV) (*Snapshot, error) {
-	s := storage{columns, f}
+	s := storage{columns}
 	class := "BatchRotatingKVCache"
 	if serial {
 		class = "RotatingKVCache"

@@ -396,7 +396,7 @@ func (r *stateReader) planes(keys, values Value, f Format) storage {
 		}
 		return out
 	}
-	s := storage{ring.KV{Keys: side(keys), Values: side(values)}, f}
+	s := storage{ring.KV{Keys: side(keys), Values: side(values)}}
 	if r.err != nil {
 		return storage{}
 	}
@@ -405,7 +405,7 @@ func (r *stateReader) planes(keys, values Value, f Format) storage {
 		return storage{}
 	}
 	if s.none() {
-		return storage{format: f}
+		return storage{}
 	}
 	like := s.Keys[len(s.Keys)-1]
 	for _, p := range [2]ring.Planes{s.Keys, s.Values} {

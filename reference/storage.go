@@ -11,10 +11,7 @@ import (
 // dimension, so that every operation on columns and rows is the same byte move
 // on each plane; the methods below say it once for both. All but write return
 // a storage of their own. The zero storage holds nothing, as mlx-lm's None.
-type storage struct {
-	ring.KV
-	format Format
-}
+type storage struct{ ring.KV }
 
 // Format says how a cache stores what it is given: the zero Format is plain,
 // any other is affine quantization.
@@ -24,7 +21,7 @@ type Format struct{ GroupSize, Bits int }
 // memory with its argument.
 func (f Format) encode(keys, values ring.Array) (storage, error) {
 	if f == (Format{}) {
-		return storage{ring.KV{Keys: ring.Planes{keys}, Values: ring.Planes{values}}, f}, nil
+		return storage{ring.KV{Keys: ring.Planes{keys}, Values: ring.Planes{values}}}, nil
 	}
 	k, err := Quantize(keys, f.GroupSize, f.Bits)
 	if err != nil {
@@ -34,7 +31,7 @@ func (f Format) encode(keys, values ring.Array) (storage, error) {
 	if err != nil {
 		return storage{}, err
 	}
-	return storage{ring.KV{Keys: k, Values: v}, f}, nil
+	return storage{ring.KV{Keys: k, Values: v}}, nil
 }
 
 func (s storage) none() bool { return len(s.Keys) == 0 }
@@ -61,7 +58,7 @@ func (s storage) each(f func(ring.Array) ring.Array) storage {
 }
 
 func (s storage) eachErr(f func(ring.Array) (ring.Array, error)) (storage, error) {
-	out := storage{format: s.format}
+	var out storage
 	planes := make(ring.Planes, len(s.Keys)+len(s.Values))
 	for i, a := range s.Keys {
 		p, err := f(a)

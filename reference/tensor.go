@@ -10,17 +10,13 @@ import (
 // The functions of this file move rows of recurrent state, whose arrays may
 // have any rank from one on. Each returns a tensor of its own.
 
+// checkTensor refuses an array that is not whole, or has no axis.
 func checkTensor(op string, t ring.Tensor) error {
-	n := t.DType.Size()
-	for _, d := range t.Shape {
-		if d < 0 {
-			n = -1
-			break
-		}
-		n *= d
+	if want := sizeOf(t.DType, t.Shape); len(t.Shape) == 0 || len(t.Data) != want {
+		return &ring.ShapeError{Op: op, What: fmt.Sprintf("array %v of %d bytes", t.Shape, len(t.Data)), Got: []int{len(t.Data)}, Want: []int{want}}
 	}
-	if len(t.Shape) == 0 || len(t.Data) != n {
-		return &ring.ShapeError{Op: op, What: fmt.Sprintf("array %v of %d bytes", t.Shape, len(t.Data)), Got: []int{len(t.Data)}, Want: []int{n}}
+	if t.DType.Size() == 0 {
+		return &ring.DTypeError{Op: op, Got: t.DType}
 	}
 	return nil
 }
