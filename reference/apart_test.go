@@ -505,9 +505,9 @@ func TestArraysAreApart(t *testing.T) {
 			})
 			untouched("a rollback", func() []any {
 				before, keep := b.Position().Offset, []int{0, 0}
-				ok1 := b.Rollback(before, keep, false)
-				if ok1 != nil {
-					t.Fatal(ok1)
+				err := b.Rollback(before, keep, false)
+				if err != nil {
+					t.Fatal(err)
 				}
 				return []any{before, keep}
 			})
@@ -532,4 +532,36 @@ func clones(p ring.Planes) ring.Planes {
 		out = append(out, a)
 	}
 	return out
+}
+
+// TestReadsChangeNothing: what only looks at a cache leaves it as it is (D-13:
+// upstream puts a batched ring in order to read it).
+func TestReadsChangeNothing(t *testing.T) {
+	changes := map[string]bool{"Finalize": true, "Release": true, "TrimFront": true}
+	for _, c := range kinds(t) {
+		stir(c)
+		before := look(c)
+		for i := range reflect.TypeOf(c).NumMethod() {
+			m := reflect.ValueOf(c).Method(i)
+			if name := reflect.TypeOf(c).Method(i).Name; !changes[name] && m.Type().NumIn() == 0 {
+				m.Call(nil)
+				same(t, fmt.Sprintf("%T after %s", c, name), look(c), before)
+			}
+		}
+		if m, ok := c.(interface {
+			Mask(int, *int) (*ring.Mask, error)
+		}); ok {
+			_ = one(m.Mask(1, nil))
+			_ = one(m.Mask(3, in(2)))
+		}
+		_ = one(reference.Extract(c, 0))
+		_ = one(reference.Merge([]reference.Cache{c, c}))
+		reference.State(c)
+		if b, ok := c.(*reference.BatchRotatingKVCache); ok {
+			_ = one(b.ExtractLimit(0, 1))
+			_ = one(b.ValidOffset(0))
+			b.ProjectedBytes(3)
+		}
+		same(t, fmt.Sprintf("%T", c), look(c), before)
+	}
 }

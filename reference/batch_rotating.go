@@ -55,7 +55,9 @@ func (c *BatchRotatingKVCache) temporalOrder() (storage, RowState) {
 // the padding is evicted before any token.
 func (c *BatchRotatingKVCache) updateConcat(op string, block storage) (ring.KV, error) {
 	s, state, evicted := block, c.rows, 0
-	if !c.store.none() {
+	if c.store.none() {
+		s = block.clone()
+	} else {
 		var held storage
 		held, state = c.temporalOrder()
 		if held.columns() > state.p.Idx {
@@ -82,8 +84,8 @@ func (c *BatchRotatingKVCache) updateConcat(op string, block storage) (ring.KV, 
 		}
 	}
 	state.CommitConcat(block.columns(), evicted, s.columns())
-	c.store, c.rows = s.clone(), state
-	return c.store.clone().KV, nil
+	c.store, c.rows = s, state
+	return s.clone().KV, nil
 }
 
 // updateInPlace is _update_in_place: it writes one column a row, after growing
@@ -132,11 +134,15 @@ func (c *BatchRotatingKVCache) updateInPlace(op string, column storage) (ring.KV
 // semantics it is a block of one (E4).
 func (c *BatchRotatingKVCache) Update(keys, values ring.Array) (ring.KV, error) {
 	const op = "update"
+	inPlace := keys.Columns() == 1 && !(c.semantics == ring.Exact && c.rows.Pending())
+	if inPlace && c.rows.Pending() {
+		return ring.KV{}, &ring.PendingPaddingError{Op: op} // whatever the columns are
+	}
 	columns, err := c.encode(op, keys, values)
 	if err != nil {
 		return ring.KV{}, err
 	}
-	if keys.Columns() == 1 && !(c.semantics == ring.Exact && c.rows.Pending()) {
+	if inPlace {
 		return c.updateInPlace(op, columns)
 	}
 	return c.updateConcat(op, columns)

@@ -8,7 +8,7 @@ import (
 	"example.com/ringcheck/reference/ring"
 )
 
-// pads are columns of padding that are fed in: tokens below zero, never zero
+// pad is a column of padding that is fed in: a token below zero, never zero
 // bytes.
 const pad = -1
 
@@ -896,23 +896,23 @@ func TestSnapshots(t *testing.T) {
 		same(t, "restored", look(c), before)
 		same(t, "adopted", look(must(reference.AdoptBatchRotating(snapshot))), before)
 
-		one1 := serial(t, s, 4, 0)
-		script(t, one1, span(1, 4), []int{5})
-		single := one1.Snapshot()
+		alone := serial(t, s, 4, 0)
+		script(t, alone, span(1, 4), []int{5})
+		single := alone.Snapshot()
 		same(t, "serial", single.Serial(), true)
-		before = look(one1)
-		script(t, one1, []int{6, 7, 8})
-		ok(t, one1.Restore(single))
-		same(t, "restored", look(one1), before)
+		before = look(alone)
+		script(t, alone, []int{6, 7, 8})
+		ok(t, alone.Restore(single))
+		same(t, "restored", look(alone), before)
 		same(t, "adopted", look(must(reference.AdoptRotating(single))), before)
 
 		refuses(t, "a serial one in a batch", "not_supported", func() error { return c.Restore(single) }, c)
-		refuses(t, "a batch in a serial one", "not_supported", func() error { return one1.Restore(snapshot) }, one1)
+		refuses(t, "a batch in a serial one", "not_supported", func() error { return alone.Restore(snapshot) }, alone)
 		refuses(t, "adopt a serial one as a batch", "not_supported", func() error { return one(reference.AdoptBatchRotating(single)) }, c)
 		refuses(t, "adopt a batch as a serial one", "not_supported", func() error { return one(reference.AdoptRotating(snapshot)) }, c)
 		refuses(t, "of other rows", "rows", func() error { return c.Restore(batch(t, s, 4, 0).Snapshot()) }, c)
 		refuses(t, "of another window", "max_size", func() error { return c.Restore(batch(t, s, 5, 0, 0).Snapshot()) }, c)
-		refuses(t, "of another window", "max_size", func() error { return one1.Restore(serial(t, s, 5, 0).Snapshot()) }, one1)
+		refuses(t, "of another window", "max_size", func() error { return alone.Restore(serial(t, s, 5, 0).Snapshot()) }, alone)
 		q := must(reference.NewBatchRotatingQuantizedKVCache(s, 4, []int{0, 0}, f))
 		refuses(t, "of another format", "quant", func() error { return c.Restore(q.Snapshot()) }, c)
 	}

@@ -20,13 +20,15 @@ func (c *ConcatenateKVCache) Update(keys, values ring.Array) (ring.KV, error) {
 		return ring.KV{}, err
 	}
 	s, _ := Format{}.encode(keys, values)
-	if !c.store.none() {
+	if c.store.none() {
+		s = s.clone()
+	} else {
 		var err error
 		if s, err = c.store.concatenate(op, s); err != nil {
 			return ring.KV{}, err
 		}
 	}
-	c.store = s.clone()
+	c.store = s
 	c.offset = s.columns()
 	return c.KeysAndValues(), nil
 }

@@ -71,7 +71,9 @@ func (c *RotatingKVCache) temporalOrder(op string, s storage) (storage, error) {
 // updateConcat is _update_concat: it appends a block.
 func (c *RotatingKVCache) updateConcat(op string, block storage) (ring.KV, error) {
 	s := block
-	if !c.store.none() {
+	if c.store.none() {
+		s = block.clone()
+	} else {
 		ordered, err := c.temporalOrder(op, c.store)
 		if err != nil {
 			return ring.KV{}, err
@@ -83,11 +85,11 @@ func (c *RotatingKVCache) updateConcat(op string, block storage) (ring.KV, error
 			return ring.KV{}, err
 		}
 	}
-	c.store = s.clone()
+	c.store = s
 	c.offset += block.columns()
 	c.idx = s.columns()
 	c.rotated = false
-	return c.store.clone().KV, nil
+	return s.clone().KV, nil
 }
 
 // updateInPlace is _update_in_place: it writes one column, after growing the

@@ -8,11 +8,11 @@ import "example.com/ringcheck/reference/ring"
 // semantics. A column's planes depend on its token alone, so that every
 // operation moves the bytes that the write made.
 func NewRotatingQuantizedKVCache(semantics ring.Semantics, maxSize int, f Format) (*RotatingKVCache, error) {
-	if err := f.check("new"); err != nil {
-		return nil, err
-	}
 	c, err := NewRotatingKVCache(semantics, maxSize, 0)
 	if err != nil {
+		return nil, err
+	}
+	if err := f.check("new"); err != nil {
 		return nil, err
 	}
 	c.format = f
@@ -25,11 +25,11 @@ func NewRotatingQuantizedKVCache(semantics ring.Semantics, maxSize int, f Format
 // ring holds. Padding columns that an operation makes are zero bytes in all
 // planes, never a quantized zero.
 func NewBatchRotatingQuantizedKVCache(semantics ring.Semantics, maxSize int, leftPadding []int, f Format) (*BatchRotatingKVCache, error) {
-	if err := f.check("new"); err != nil {
-		return nil, err
-	}
 	c, err := NewBatchRotatingKVCache(semantics, maxSize, leftPadding)
 	if err != nil {
+		return nil, err
+	}
+	if err := f.check("new"); err != nil {
 		return nil, err
 	}
 	c.format = f

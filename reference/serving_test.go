@@ -12,10 +12,10 @@ import (
 func TestAttend(t *testing.T) {
 	for _, f := range []reference.Format{{}, {GroupSize: 32, Bits: 8}} {
 		c := must(reference.NewBatchRotatingKVCache(ring.Exact, 4, []int{0, 2}))
-		one1 := must(reference.NewRotatingKVCache(ring.Exact, 4, 0))
+		alone := must(reference.NewRotatingKVCache(ring.Exact, 4, 0))
 		if f != (reference.Format{}) {
 			c = must(reference.NewBatchRotatingQuantizedKVCache(ring.Exact, 4, []int{0, 2}, f))
-			one1 = must(reference.NewRotatingQuantizedKVCache(ring.Exact, 4, f))
+			alone = must(reference.NewRotatingQuantizedKVCache(ring.Exact, 4, f))
 		}
 		for i, n := range []int{3, 1, 1, 2, 1, 1, 1, 5, 1, 1} {
 			keys, values := columns(i, ring.Float32, 2, n, 32)
@@ -28,8 +28,8 @@ func TestAttend(t *testing.T) {
 				r = must(c.AppendWindow(keys, values))
 			}
 			want := must(r.Attend(queries, 0.25))
-			close(t, "the batch", must(c.Attend(queries, 0.25)), want)
-			close(t, "the read, once more", must(r.Attend(queries, 0.25)), want)
+			near(t, "the batch", must(c.Attend(queries, 0.25)), want)
+			near(t, "the read, once more", must(r.Attend(queries, 0.25)), want)
 			if i == 0 { // the first columns of row 1 are padding: they see nothing
 				for _, x := range want[2*3*32:][:2*32] {
 					if x != 0 {
@@ -44,14 +44,14 @@ func TestAttend(t *testing.T) {
 				a.Data = a.Data[:len(a.Data)/2]
 				return a
 			}
-			must(one1.Update(first(keys), first(values)))
-			close(t, "the serial ring", must(one1.Attend(first(queries), 0.25)), want[:len(want)/2])
+			must(alone.Update(first(keys), first(values)))
+			near(t, "the serial ring", must(alone.Attend(first(queries), 0.25)), want[:len(want)/2])
 			few := first(queries)
 			few.Shape[1] = 1
 			few.Data = few.Data[:len(few.Data)/2]
 			few.Shape[2] = 0
 			few.Data = nil
-			refuses(t, "no queries", "range", func() error { return one(one1.Attend(few, 1)) }, one1)
+			refuses(t, "no queries", "range", func() error { return one(alone.Attend(few, 1)) }, alone)
 		}
 		keys, _ := columns(0, ring.Float32, 2, 1, 64)
 		code := "shape"
@@ -59,7 +59,7 @@ func TestAttend(t *testing.T) {
 	}
 }
 
-func close(t *testing.T, what string, got, want []float32) {
+func near(t *testing.T, what string, got, want []float32) {
 	t.Helper()
 	if len(got) != len(want) {
 		t.Fatalf("%s: %d numbers, want %d", what, len(got), len(want))

@@ -88,14 +88,14 @@ func lived(t *rapid.T) reference.Cache {
 				Write(int, ring.Tensor) error
 			}); ok {
 				k, _ := columns(i, ring.BFloat16, rows, n, width)
-				ok1 := k.Tensor()
-				ok1.Shape = ok1.Shape[:rapid.IntRange(1, 4).Draw(t, "rank")]
+				slot := k.Tensor()
+				slot.Shape = slot.Shape[:rapid.IntRange(1, 4).Draw(t, "rank")]
 				size := 2
-				for _, d := range ok1.Shape {
+				for _, d := range slot.Shape {
 					size *= d
 				}
-				ok1.Data = ok1.Data[:size]
-				_ = w.Write(n%2, ok1)
+				slot.Data = slot.Data[:size]
+				_ = w.Write(n%2, slot)
 			}
 		}
 	}
