@@ -296,7 +296,7 @@ func (l *linter) want(o *Op, of *named) {
 	}{
 		{"error", w.Error != "", nil},
 		{"trimmed", w.Trimmed != nil, []Verb{Trim}},
-		{"mask", w.Mask != nil, []Verb{MaskOp}},
+		{"mask", w.Mask != nil, []Verb{MaskOp, AppendDecode, AppendWindow, AppendWindowUnder}},
 		{"offsets", w.Offsets != nil, []Verb{ValidOffset}},
 		{"bytes", w.Bytes != nil, []Verb{ProjectedBytes}},
 		{"returned", w.Returned != nil, []Verb{Update, AppendDecode, AppendWindow, AppendWindowUnder, TemporalView}},

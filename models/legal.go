@@ -282,6 +282,8 @@ func (c *cache) rulePrepare(op *corpus.Op) ruling {
 		return c.ruleLengths(op)
 	}
 	switch {
+	case c.slots == nil && lengths != nil && len(lengths) == len(right) && !even(lengths, right):
+		return outside
 	case left != nil && c.buffer:
 		return refused("left_padding_on_non_empty")
 	case rows == 0 || !perRow(left) || !perRow(lengths) || !perRow(right):
@@ -293,7 +295,7 @@ func (c *cache) rulePrepare(op *corpus.Op) ruling {
 	case op.RightPadded != nil:
 		return outside
 	case c.pending:
-		return need(left == nil && !announced(op))
+		return need(left == nil && !announced(op) && !isRing(c.kind))
 	case announced(op) && lengths == nil:
 		return outside
 	}
@@ -304,6 +306,9 @@ func (c *cache) rulePrepare(op *corpus.Op) ruling {
 func (c *cache) ruleLengths(op *corpus.Op) ruling {
 	if !announced(op) {
 		return legal
+	}
+	if op.RightPadding != nil && !even(op.Lengths, op.RightPadding) {
+		return outside
 	}
 	for i, l := range op.Lengths {
 		due := 0
@@ -586,9 +591,9 @@ func (c *cache) ruleTrim(n int) ruling {
 	switch {
 	case c.slots != nil || n < 0 || c.pending || len(c.rows) == 0:
 		return outside
-	case n > 0 && c.tot >= c.w: // M31
+	case c.tot >= c.w: // M31
 		return outside
-	case min(n, c.tot) > c.minHeld(): // O-5
+	case min(n, c.tot) > c.minHeld() || isRing(c.kind) && n > c.minHeld(): // O-5
 		return outside
 	case n > 0 && c.kind == corpus.Concatenate: // M30: the next update brings them back
 		return outside

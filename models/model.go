@@ -49,7 +49,7 @@ type Expect struct {
 	Block bool
 	// Rows describe a write, or the write that a mask is for.
 	Rows []Row
-	// Mask is of a mask operation.
+	// Mask is of a mask operation, or of the mask that an append makes itself.
 	Mask MaskForm
 	// Contents are an extracted cache's columns (one row), or a temporal view's.
 	Contents []Content
@@ -198,6 +198,7 @@ func (m *Model) perform(op *corpus.Op, c *cache, e *Expect) *cache {
 		n := len(op.Tokens[0])
 		block := c.isBlock(n) || op.Verb == corpus.AppendWindow || op.Verb == corpus.AppendWindowUnder
 		c.describe(n, block, e)
+		e.Mask = MaskForm{B: len(c.rows), N: n, Window: c.w}
 		c.write(op.Tokens, n, block)
 		for i := range e.Rows {
 			e.Rows[i].Tail = c.rows[i].tail

@@ -26,6 +26,10 @@ func TestMain(m *testing.M) {
 		childMain(name)
 		return
 	}
+	if dir := os.Getenv(filingEnv); dir != "" {
+		fileForEver(dir)
+		return
+	}
 	os.Exit(m.Run())
 }
 

@@ -53,15 +53,17 @@ type Domain struct {
 	Semantics []ring.Semantics
 }
 
-// weights is how often each operation is tried where a cache has it. It is the
-// only knob of the mix, besides the grammars.
-var weights = map[corpus.Verb]int{
-	corpus.Update: 40, corpus.AppendDecode: 10, corpus.AppendWindow: 10, corpus.AppendWindowUnder: 2,
-	corpus.MaskOp: 4, corpus.Prepare: 6, corpus.Finalize: 6, corpus.Filter: 5, corpus.Extend: 5, corpus.Merge: 6,
-	corpus.Extract: 6, corpus.Trim: 5, corpus.Rollback: 10, corpus.Snapshot: 3, corpus.Restore: 3, corpus.Adopt: 2,
-	corpus.Save: 2, corpus.Load: 2, corpus.TemporalView: 3, corpus.Release: 1, corpus.ValidOffset: 2,
-	corpus.ProjectedBytes: 1, corpus.Attend: 2, corpus.ToQuantized: 2, corpus.TrimFront: 10, corpus.Write: 20, corpus.Advance: 10,
-	corpus.New: 6,
+// weights is how often each operation is tried where a cache has it: in free
+// sequences, and in even ones, where it makes up for what is seldom possible.
+// It is the only knob of the mix, besides the grammars.
+var weights = map[corpus.Verb]struct{ free, even int }{
+	corpus.New: {6, 2}, corpus.Update: {40, 2}, corpus.AppendDecode: {10, 2}, corpus.AppendWindow: {10, 2},
+	corpus.AppendWindowUnder: {2, 2}, corpus.MaskOp: {4, 1}, corpus.Prepare: {6, 2}, corpus.Finalize: {6, 2},
+	corpus.Filter: {5, 2}, corpus.Extend: {5, 2}, corpus.Merge: {6, 2}, corpus.Extract: {6, 2}, corpus.Trim: {5, 2},
+	corpus.Rollback: {10, 2}, corpus.Snapshot: {3, 3}, corpus.Restore: {3, 6}, corpus.Adopt: {2, 5},
+	corpus.Save: {2, 1}, corpus.Load: {2, 5}, corpus.TemporalView: {3, 2}, corpus.Release: {1, 2}, corpus.ValidOffset: {2, 2},
+	corpus.ProjectedBytes: {1, 2}, corpus.Attend: {2, 2}, corpus.ToQuantized: {2, 12}, corpus.TrimFront: {10, 2},
+	corpus.Write: {20, 2}, corpus.Advance: {10, 2},
 }
 
 // oddly is one in how many operations is drawn without asking whether it is
@@ -77,6 +79,7 @@ var grammars = []struct {
 	run    func(*generator)
 }{
 	{"free", 10, nil, (*generator).free},
+	{"every operation", 8, nil, (*generator).even},
 	{"continuous batching", 4, []corpus.Kind{corpus.BatchRotating, corpus.BatchRotatingQuantized, corpus.BatchKV}, (*generator).batching},
 	{"speculative rounds", 3, []corpus.Kind{corpus.BatchRotating, corpus.BatchRotatingQuantized}, (*generator).speculation},
 	{"prompt-cache reuse", 3, []corpus.Kind{corpus.Rotating, corpus.RotatingQuantized, corpus.KV}, (*generator).reuse},
@@ -100,7 +103,7 @@ func Generate(src Source, d Domain) corpus.Case {
 	kind := chosen(g, g.kinds)
 	g.shape(kind, d.Info)
 	g.m = models.New(g.c.Semantics, g.c.Shape, g.c.Quant)
-	g.kinds = slices.DeleteFunc(g.kinds, func(k corpus.Kind) bool { return !family(kind, k) })
+	g.kinds = slices.DeleteFunc(g.kinds, func(k corpus.Kind) bool { return !family(kind, k) || quantized(k) && g.c.Quant == nil })
 	g.create(kind)
 
 	sum := 0
@@ -123,6 +126,10 @@ func (g *generator) weight(w int, needs []corpus.Kind, kind corpus.Kind) int {
 		return w
 	}
 	return 0
+}
+
+func quantized(k corpus.Kind) bool {
+	return k == corpus.Quantized || k == corpus.RotatingQuantized || k == corpus.BatchRotatingQuantized
 }
 
 // family reports whether caches of two kinds meet in one case.
@@ -152,8 +159,8 @@ type generator struct {
 	window int
 	names  int
 	token  int
-	files  map[string]int // caches in each
-	refuse bool           // whether the operation being drawn need not be legal
+	refuse bool // whether the operation being drawn need not be legal
+	evenly bool // whether all operations have the same weight, and come where they do nothing
 }
 
 func (g *generator) int(n int) int        { return g.src.Int(n) }
@@ -171,14 +178,12 @@ func (g *generator) shape(kind corpus.Kind, info Info) {
 	if g.oneIn(8) && slices.Contains(info.Fills, corpus.Bits) {
 		g.c.Fill = corpus.Bits
 	}
-	if kind == corpus.Quantized || kind == corpus.RotatingQuantized || kind == corpus.BatchRotatingQuantized ||
-		(len(info.Quant) > 0 && slices.Contains(g.ops, corpus.ToQuantized) && g.oneIn(8)) {
-		if len(info.Quant) > 0 {
-			q := chosen(g, info.Quant)
-			g.c.Quant = &q
-			g.c.Fill = corpus.Grid // arbitrary bits may quantize alike
-			s.KeyDim, s.ValueDim = q.GroupSize*(1+g.int(2)), q.GroupSize*(1+g.int(2))
-		}
+	becomes := slices.Contains([]corpus.Kind{corpus.KV, corpus.BatchKV, corpus.Rotating, corpus.BatchRotating}, kind) && slices.Contains(g.ops, corpus.ToQuantized)
+	if n := len(info.Quant); n > 0 && (quantized(kind) || becomes && g.oneIn(5)) {
+		q := info.Quant[min(g.int(n), g.int(n))]
+		g.c.Quant = &q
+		g.c.Fill = corpus.Grid // arbitrary bits may quantize alike
+		s.KeyDim, s.ValueDim = q.GroupSize, q.GroupSize*(1+g.int(2))
 	}
 	g.c.Shape = s
 }
@@ -206,13 +211,19 @@ func (g *generator) name(prefix string) string {
 // create makes a new cache and returns its name; "" if none was made.
 func (g *generator) create(k corpus.Kind) string {
 	op := corpus.Op{Verb: corpus.New, Kind: k, MaxSize: g.window}
-	if g.oneIn(12) {
+	if g.oneIn(8) {
 		op.MaxSize = 1 + g.int(5)
+	}
+	if g.refuse {
+		op.MaxSize = 0
 	}
 	switch k {
 	case corpus.Rotating:
-		if g.c.Semantics == ring.MLXLM && g.oneIn(4) {
-			op.Keep = g.int(op.MaxSize)
+		switch {
+		case g.c.Semantics == ring.MLXLM && g.oneIn(4):
+			op.Keep = g.int(max(1, op.MaxSize))
+		case g.refuse && g.oneIn(2):
+			op.MaxSize, op.Keep = g.window, 1
 		}
 	case corpus.BatchKV, corpus.BatchRotating, corpus.BatchRotatingQuantized:
 		op.LeftPadding = g.paddings(1+g.int(4), 3)
@@ -287,6 +298,14 @@ func (g *generator) free() {
 	}
 }
 
+// even is free with every operation as likely as any other, so that each comes
+// after each.
+func (g *generator) even() {
+	g.evenly = true
+	g.free()
+	g.free()
+}
+
 // any returns the name of a cache, the newest as likely as all others.
 func (g *generator) any() string {
 	names := g.m.Names()
@@ -307,20 +326,25 @@ func (g *generator) step(name string) {
 		g.create(chosen(g, g.kinds))
 		return
 	}
-	var verbs []corpus.Verb
+	weight := func(v corpus.Verb) int {
+		switch {
+		case !g.fits(v, info):
+			return 0
+		case g.evenly:
+			return weights[v].even
+		}
+		return weights[v].free
+	}
 	sum := 0
 	for _, v := range corpus.Verbs {
-		if g.fits(v, info) {
-			verbs = append(verbs, v)
-			sum += weights[v]
-		}
+		sum += weight(v)
 	}
 	if sum == 0 {
 		return
 	}
 	n := g.int(sum)
-	for _, v := range verbs {
-		if n -= weights[v]; n < 0 {
+	for _, v := range corpus.Verbs {
+		if n -= weight(v); n < 0 {
 			g.do(v, name, info)
 			return
 		}
@@ -353,9 +377,9 @@ func (g *generator) fits(v corpus.Verb, info models.Info) bool {
 	}
 	switch v {
 	case corpus.Rollback:
-		return info.Round > 0 && info.Kind.Has(v, g.c.Semantics)
+		return (info.Round > 0 || g.evenly) && info.Kind.Has(v, g.c.Semantics)
 	case corpus.Finalize:
-		return info.Pending && info.Kind.Has(v, g.c.Semantics)
+		return (info.Pending || g.evenly) && info.Kind.Has(v, g.c.Semantics)
 	case corpus.Trim:
 		return info.Trim >= 0 && info.Kind.Has(v, g.c.Semantics)
 	}
@@ -392,7 +416,7 @@ func (g *generator) do(v corpus.Verb, name string, info models.Info) {
 		return
 	case corpus.Trim:
 		if op.N = g.int(max(1, info.Trim+1)); g.refuse {
-			op.N = g.int(info.Columns+3) - 1
+			op.N = chosen(g, []int{info.Trim + 1, info.Columns + 1, -1})
 		}
 	case corpus.Rollback:
 		g.rollback(name, info)
@@ -400,7 +424,18 @@ func (g *generator) do(v corpus.Verb, name string, info models.Info) {
 	case corpus.Snapshot:
 		op.As = g.name("s")
 	case corpus.Restore:
-		op.From = chosen(g, g.m.Snapshots())
+		var fitting []string
+		for _, from := range g.m.Snapshots() {
+			op.From = from
+			if ok, _ := g.m.Legal(&op); ok {
+				fitting = append(fitting, from)
+			}
+		}
+		if len(fitting) == 0 { // a start for the next time
+			g.emit(corpus.Op{Verb: corpus.Snapshot, Cache: name, As: g.name("s")})
+			return
+		}
+		op.From = chosen(g, fitting)
 	case corpus.Adopt:
 		op = corpus.Op{Verb: v, From: chosen(g, g.m.Snapshots()), Out: g.name("c")}
 	case corpus.Save:
@@ -500,14 +535,29 @@ func (g *generator) attention(info models.Info) *int {
 	return &w
 }
 
+// seeAll is a mask that hides nothing.
+func seeAll(b, n, s int) *ring.Mask {
+	m := &ring.Mask{B: b, N: n, S: s, Data: make([]bool, b*n*s)}
+	for i := range m.Data {
+		m.Data[i] = true
+	}
+	return m
+}
+
 // write appends a mask and the write that it is for.
 func (g *generator) write(v corpus.Verb, name string, info models.Info) {
 	n := g.columns(info)
 	if v == corpus.AppendDecode {
 		n = 1
 	}
-	if g.refuse && g.oneIn(3) {
-		n = 0
+	tokens := g.tokens(name, info, n)
+	if g.refuse {
+		switch g.int(3) {
+		case 1:
+			n, tokens = 0, g.fresh(max(1, info.Rows), 0)
+		case 2:
+			tokens = append(tokens, tokens[0])
+		}
 	}
 	if v == corpus.Update && n > 0 && info.Kind.Has(corpus.MaskOp, g.c.Semantics) && !g.oneIn(4) {
 		refuse := g.refuse
@@ -515,14 +565,10 @@ func (g *generator) write(v corpus.Verb, name string, info models.Info) {
 		g.emit(corpus.Op{Verb: corpus.MaskOp, Cache: name, N: n, Window: g.attention(info)})
 		g.refuse = refuse
 	}
-	op := corpus.Op{Verb: v, Cache: name, Tokens: g.tokens(name, info, n)}
+	op := corpus.Op{Verb: v, Cache: name, Tokens: tokens}
 	if v == corpus.AppendWindowUnder {
-		s := n + min(info.Columns, info.MaxSize-1)
-		m := &ring.Mask{B: info.Rows, N: n, S: s, Data: make([]bool, info.Rows*n*s)}
-		for i := range m.Data {
-			m.Data[i] = true
-		}
-		op.Mask, op.Causal = m, g.oneIn(2)
+		width := n + min(info.Columns, info.MaxSize-1)
+		op.Mask, op.Causal = seeAll(max(1, info.Rows), max(1, n), max(1, width)), g.oneIn(2)
 	}
 	g.emit(op)
 }
@@ -555,6 +601,9 @@ func (g *generator) prepare(name string, info models.Info) {
 				op.Lengths[i] = width // rows that get no token are rare
 			}
 			op.RightPadding[i] = width - op.Lengths[i]
+		}
+		if g.refuse && g.oneIn(2) {
+			op.RightPadding[0]++ // not of one width, unless there is one row
 		}
 		if g.c.Semantics == ring.Exact && g.oneIn(12) && info.Slots == 0 {
 			flag := g.oneIn(2)
@@ -602,6 +651,12 @@ func (g *generator) partner(name string, info models.Info) string {
 	made := g.create(info.Kind)
 	if o, ok := g.m.Info(made); ok && g.oneIn(2) && o.Slots == 0 && o.Kind != corpus.List {
 		g.write(corpus.Update, made, o)
+		if g.oneIn(2) {
+			for range o.MaxSize + g.int(2) { // until it wraps
+				o, _ = g.m.Info(made)
+				g.decode(made, o)
+			}
+		}
 	}
 	g.refuse = refuse
 	return made
@@ -663,7 +718,7 @@ func (g *generator) batching() {
 		if !ok || info.Lost || len(g.c.Ops) >= maxOps {
 			return
 		}
-		switch g.int(6) {
+		switch g.int(7) {
 		case 0, 1: // decode a few steps
 			for range 1 + g.int(g.window+2) {
 				info, _ := g.m.Info(batch)
@@ -685,8 +740,25 @@ func (g *generator) batching() {
 			g.emit(corpus.Op{Verb: corpus.Extend, Cache: batch, Other: other})
 		case 5: // all rows out, and in again beside new ones
 			g.remerge(batch, info)
+		case 6: // back to before a row has finished and another has joined
+			as := g.name("s")
+			if info.Rows == 0 || !g.emit(corpus.Op{Verb: corpus.Snapshot, Cache: batch, As: as}) {
+				continue
+			}
+			g.emit(corpus.Op{Verb: corpus.Filter, Cache: batch, Rows: counting(info.Rows - 1)})
+			g.emit(corpus.Op{Verb: corpus.Extend, Cache: batch, Other: g.create(info.Kind)})
+			g.emit(corpus.Op{Verb: corpus.Restore, Cache: batch, From: as})
 		}
 	}
+}
+
+// counting is 0, 1, … n-1.
+func counting(n int) []int {
+	out := make([]int, n)
+	for i := range out {
+		out[i] = i
+	}
+	return out
 }
 
 // decode writes one column under its mask.

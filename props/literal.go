@@ -412,6 +412,9 @@ func (g *literal) finalize(c *literalCache) {
 		if t.kind != corpus.Arrays && t.ends > 0 && (t.rows == 1 || t.ends == 1) {
 			t.rows = max(t.rows, t.ends)
 		}
+		if t.kind == corpus.Arrays && t.columns == 0 {
+			t.rows = 1 // without slots only padding and lengths said how many
+		}
 		t.ends = 0
 	}
 	g.emit(corpus.Op{Verb: corpus.Finalize, Cache: c.name})

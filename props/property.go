@@ -4,12 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 
 	"example.com/ringcheck/corpus"
 	"example.com/ringcheck/models"
-	"example.com/ringcheck/reference"
 	"example.com/ringcheck/reference/ring"
 )
 
@@ -24,18 +22,20 @@ type Property struct {
 	more func(ctx context.Context, x *examination) (*Finding, error)
 }
 
-// Finding is a property that does not hold. It is an error.
+// Finding is a property that does not hold. It is an error; [Finding.Report]
+// has more.
 type Finding struct {
 	Property string
 	Target   string
-	Case     corpus.Case   // that shows it
-	Step     int           // the operation of Case at which it shows
+	Case     corpus.Case   // that was checked
+	Run      corpus.Case   // that shows it: Case, or what the property has made of it
+	Step     int           // the operation of Run at which it shows
 	What     string        // what is wrong, in one or more lines
-	Answers  []corpus.Step // the target's answers to Case, as far as there are any
+	Answers  []corpus.Step // the target's answers to Run, as far as there are any
 }
 
 func (f *Finding) Error() string {
-	return fmt.Sprintf("property %q does not hold of %s: #%d %s: %s", f.Property, f.Target, f.Step, opText(f.Case.Ops[f.Step]), f.What)
+	return fmt.Sprintf("property %q does not hold of %s: #%d %s: %s", f.Property, f.Target, f.Step, opText(f.Run.Ops[f.Step]), f.What)
 }
 
 // Leaker is a target that can say what it still holds after a run.
@@ -46,11 +46,11 @@ type Leaker interface {
 
 // Properties returns all properties, those that share one run first.
 func Properties() []Property {
-	list := []Property{{
-		Name: "reference",
-		Doc:  "every answer is the reference's, at the level that the target claims",
-		look: equalsReference,
-	}}
+	list := []Property{
+		{Name: "answers", Doc: "every operation is answered, a refusal with a code", look: answered},
+		{Name: "corpus", Doc: "every answer is what the case itself wants", look: meetsWants},
+		{Name: "reference", Doc: "every answer is the reference's, at the level that the target claims", look: equalsReference},
+	}
 	for rule := models.Rule(0); rule < models.NumRules; rule++ {
 		list = append(list, Property{Name: rule.String(), Doc: ruleDocs[rule], look: func(r *run) *Finding { return r.rule(rule) }})
 	}
@@ -98,8 +98,8 @@ func Named(names []string) ([]Property, error) {
 }
 
 // Check holds t against one property on one case. The finding is nil if the
-// property holds; a [*Fault] of the target is a finding of the property
-// "answers". The error is for a case that could not be run.
+// property holds. Where the target could not answer at all (a [*Fault]), that
+// is a finding too. The error is for a case that could not be run.
 func (p Property) Check(ctx context.Context, t Target, c corpus.Case) (*Finding, error) {
 	return Check(ctx, t, c, []Property{p})
 }
@@ -107,43 +107,65 @@ func (p Property) Check(ctx context.Context, t Target, c corpus.Case) (*Finding,
 // Check holds t against several properties on one case, and returns the first
 // finding. Properties of one run share it.
 func Check(ctx context.Context, t Target, c corpus.Case, list []Property) (*Finding, error) {
-	x := &examination{t: t, info: t.Info(), c: c}
+	return newExamination(t, c).check(ctx, list)
+}
+
+func newExamination(t Target, c corpus.Case) *examination {
+	return &examination{t: t, info: t.Info(), c: c}
+}
+
+func (x *examination) check(ctx context.Context, list []Property) (*Finding, error) {
+	if len(x.c.Ops) == 0 {
+		return nil, nil // nothing is asked
+	}
 	for _, p := range list {
-		var f *Finding
-		var err error
-		if p.look != nil {
-			var r *run
-			if r, err = x.base(ctx); err == nil {
-				f = p.look(r)
-			}
-		} else {
-			f, err = p.more(ctx, x)
-		}
-		var fault *Fault
-		if errors.As(err, &fault) {
-			f, err = &Finding{Case: c, Step: min(len(c.Ops)-1, 0), What: fault.Error()}, nil
-			f.Property = "answers"
+		f, err := x.one(ctx, p)
+		var broken *unanswered
+		if errors.As(err, &broken) {
+			f, err = broken.finding(), nil
 		}
 		if err != nil {
 			return nil, err
 		}
 		if f != nil {
-			f.Target = x.info.Name
-			if f.Property == "" {
-				f.Property = p.Name
-			}
+			f.Property, f.Target, f.Case = p.Name, x.info.Name, x.c
 			return f, nil
 		}
 	}
 	return nil, nil
 }
 
+// one holds the target against one property.
+func (x *examination) one(ctx context.Context, p Property) (*Finding, error) {
+	if p.more != nil {
+		return p.more(ctx, x)
+	}
+	r, err := x.base(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return p.look(r), nil
+}
+
+// unanswered is a run that ended with a fault of the target.
+type unanswered struct {
+	*Fault
+	run *run // with the answers until then
+}
+
+func (u *unanswered) Unwrap() error { return u.Fault }
+
+func (u *unanswered) finding() *Finding {
+	return u.run.finding(min(len(u.run.steps), len(u.run.c.Ops)-1), "%v", u.Fault)
+}
+
 // examination is one case under one target.
 type examination struct {
-	t    Target
-	info Info
-	c    corpus.Case
-	own  *run // of c itself
+	t     Target
+	info  Info
+	c     corpus.Case
+	own   *run   // of c itself
+	legal []bool // see legality
 }
 
 // run is the answers to one case.
@@ -151,7 +173,8 @@ type run struct {
 	x     *examination
 	c     *corpus.Case
 	steps []corpus.Step
-	wants []corpus.Want // the same as token ids; made on first use
+	names *Tokens       // see tokens
+	wants []corpus.Want // see ids
 	judge *models.Violation
 	at    int // step of judge
 	done  bool
@@ -176,22 +199,35 @@ func (x *examination) run(ctx context.Context, c corpus.Case) (*run, error) {
 		return nil, err
 	}
 	defer done()
-	steps, err := x.t.Run(ctx, c, dir)
+	r := &run{x: x, c: &c}
+	r.steps, err = x.t.Run(ctx, c, dir)
+	var fault *Fault
+	if errors.As(err, &fault) {
+		return nil, &unanswered{fault, r}
+	}
 	if err != nil {
 		return nil, err
 	}
-	return &run{x: x, c: &c, steps: steps}, nil
+	return r, nil
 }
 
 // finding is what is wrong at a step.
 func (r *run) finding(step int, format string, args ...any) *Finding {
-	return &Finding{Case: *r.c, Step: step, What: fmt.Sprintf(format, args...), Answers: r.steps}
+	return &Finding{Run: *r.c, Step: step, What: fmt.Sprintf(format, args...), Answers: r.steps}
+}
+
+// tokens turns the run's bytes into token ids.
+func (r *run) tokens() *Tokens {
+	if r.names == nil {
+		r.names = NewTokens(*r.c)
+	}
+	return r.names
 }
 
 // ids returns the run's answers with token ids in place of bytes.
 func (r *run) ids() []corpus.Want {
 	if r.wants == nil {
-		r.wants = Observed(*r.c, r.steps)
+		r.wants = translated(r.c, r.steps, r.tokens())
 	}
 	return r.wants
 }
@@ -199,7 +235,10 @@ func (r *run) ids() []corpus.Want {
 // Observed returns answers as token ids: what a want names them by. A column
 // that is no token's is [Unknown].
 func Observed(c corpus.Case, steps []corpus.Step) []corpus.Want {
-	tokens := NewTokens(c)
+	return translated(&c, steps, NewTokens(c))
+}
+
+func translated(c *corpus.Case, steps []corpus.Step, tokens *Tokens) []corpus.Want {
 	wants := make([]corpus.Want, len(steps))
 	for i := range steps {
 		s := &steps[i]
@@ -239,13 +278,33 @@ func (r *run) rule(rule models.Rule) *Finding {
 	return r.finding(r.at, "%v", r.judge)
 }
 
-func equalsReference(r *run) *Finding {
-	dir, done, err := Scratch(*r.c)
-	if err != nil {
-		return r.finding(0, "%v", err)
+func answered(r *run) *Finding {
+	for i := range r.steps {
+		if e := r.steps[i].Error; e != "" && !slices.Contains(ring.Codes, e) {
+			return r.finding(i, "refused with %s, which is no code", quoted(e))
+		}
+		if r.steps[i].Unsupported != "" {
+			return nil
+		}
 	}
-	defer done()
-	want, err := ReferenceTarget().Run(context.Background(), *r.c, dir)
+	if got, want := len(r.steps), len(r.c.Ops); got != want {
+		return r.finding(min(got, want-1), "%d answers to %d operations", got, want)
+	}
+	return nil
+}
+
+func meetsWants(r *run) *Finding {
+	if d := CompareWants(*r.c, r.steps, r.x.info.Level); d != nil {
+		return r.finding(d.Step, "%v", d)
+	}
+	return nil
+}
+
+func equalsReference(r *run) *Finding {
+	if _, ok := r.x.t.(referenceTarget); ok {
+		return nil // it is not held against itself; "repeatable" runs it twice
+	}
+	want, err := referenceAnswers(*r.c)
 	if err != nil {
 		return r.finding(0, "the reference could not run the case: %v", err)
 	}
@@ -253,6 +312,16 @@ func equalsReference(r *run) *Finding {
 		return r.finding(d.Step, "%v", d)
 	}
 	return nil
+}
+
+// referenceAnswers are the reference's answers to c.
+func referenceAnswers(c corpus.Case) ([]corpus.Step, error) {
+	dir, done, err := Scratch(c)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	return ReferenceTarget().Run(context.Background(), c, dir)
 }
 
 func paired(r *run) *Finding {
@@ -276,21 +345,29 @@ func finite(r *run) *Finding {
 	}
 	for i := range r.steps {
 		for _, p := range r.steps[i].Returned {
-			if p.Array.DType == ring.Uint32 {
-				continue
-			}
-			floats, err := reference.Floats(p.Array)
-			if err != nil {
-				return r.finding(i, "%v", err)
-			}
-			for e, f := range floats {
-				if math.IsNaN(float64(f)) || math.IsInf(float64(f), 0) {
-					return r.finding(i, "element %d of %s is %v", e, p.Name, f)
-				}
+			if e := notFinite(p.Array); e >= 0 {
+				return r.finding(i, "element %d of %s is infinite or no number", e, p.Name)
 			}
 		}
 	}
 	return nil
+}
+
+// notFinite returns the first element of a that is an infinity or a NaN, which
+// have all bits of the exponent set; -1 if there is none.
+func notFinite(a ring.Array) int {
+	exponent := map[ring.DType]byte{ring.BFloat16: 0x7F, ring.Float16: 0x7C, ring.Float32: 0x7F}[a.DType]
+	if exponent == 0 {
+		return -1 // codes of quantized columns
+	}
+	size := a.DType.Size()
+	for e := range len(a.Data) / size {
+		high := a.Data[e*size : (e+1)*size]
+		if high[size-1]&exponent == exponent && (a.DType == ring.Float16 || high[size-2]&0x80 != 0) {
+			return e
+		}
+	}
+	return -1
 }
 
 func leaks(r *run) *Finding {

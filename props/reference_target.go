@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strconv"
+	"sync"
 
 	"example.com/ringcheck/corpus"
 	"example.com/ringcheck/reference"
@@ -20,7 +21,9 @@ func ReferenceTarget() Target { return referenceTarget{} }
 
 type referenceTarget struct{}
 
-func (referenceTarget) Info() Info {
+func (referenceTarget) Info() Info { return referenceInfo() }
+
+var referenceInfo = sync.OnceValue(func() Info {
 	info := Info{
 		Name: "reference", Version: Version(), Kinds: corpus.Kinds, Ops: corpus.Verbs,
 		DTypes:    []ring.DType{ring.BFloat16, ring.Float16, ring.Float32},
@@ -34,7 +37,7 @@ func (referenceTarget) Info() Info {
 		}
 	}
 	return info
-}
+})
 
 // Version is the version of this module as it was built.
 func Version() string {

@@ -49,12 +49,13 @@ type rewriter struct {
 	rename map[string]string // of caches
 	names  int
 	token  int
-	legal  []bool // of each operation passed
-	broken bool   // an operation that must succeed would not
+	legal  []bool // of each operation of the case itself
+	broken bool   // an operation would not do in the new case what it does in the case
 }
 
-func newRewriter(c *corpus.Case) *rewriter {
-	w := &rewriter{from: c, c: *c, m: models.New(c.Semantics, c.Shape, c.Quant), rename: map[string]string{}}
+func newRewriter(x *examination) *rewriter {
+	c := &x.c
+	w := &rewriter{from: c, c: *c, m: models.New(c.Semantics, c.Shape, c.Quant), rename: map[string]string{}, legal: x.legality()}
 	w.c.Ops = make([]corpus.Op, 0, len(c.Ops)+8)
 	for _, id := range c.TokenIDs() {
 		w.token = max(w.token, id, -id)
@@ -62,8 +63,24 @@ func newRewriter(c *corpus.Case) *rewriter {
 	return w
 }
 
-// pass appends an operation of the case itself, under the names of now.
-func (w *rewriter) pass(op corpus.Op) {
+// legality says which operations of the case succeed.
+func (x *examination) legality() []bool {
+	if x.legal == nil {
+		m := models.New(x.c.Semantics, x.c.Shape, x.c.Quant)
+		x.legal = make([]bool, len(x.c.Ops))
+		for i := range x.c.Ops {
+			x.legal[i], _ = m.Legal(&x.c.Ops[i])
+			m.Apply(&x.c.Ops[i])
+		}
+	}
+	return x.legal
+}
+
+// pass appends operation i of the case itself, under the names of now.
+func (w *rewriter) pass(i int) { w.put(i, w.from.Ops[i]) }
+
+// put appends what stands for operation i of the case.
+func (w *rewriter) put(i int, op corpus.Op) {
 	now := func(name string) string {
 		if to, ok := w.rename[name]; ok {
 			return to
@@ -79,7 +96,7 @@ func (w *rewriter) pass(op corpus.Op) {
 	}
 	op.Want = nil
 	ok, _ := w.m.Legal(&op)
-	w.legal = append(w.legal, ok)
+	w.broken = w.broken || ok != w.legal[i] // what follows is another case
 	w.m.Apply(&op)
 	w.c.Ops = append(w.c.Ops, op)
 }
@@ -139,10 +156,13 @@ func (r *run) held(mask int) ([][]int, bool) {
 	if mask+1 >= len(r.steps) || r.steps[mask].Error != "" || r.steps[mask+1].Error != "" || r.steps[mask+1].Unsupported != "" {
 		return nil, false
 	}
-	m, ids := r.steps[mask].Mask, r.ids()[mask+1].Returned
+	m, ids, fed := r.steps[mask].Mask, r.tokens().IDs(r.steps[mask+1].Returned), r.c.Ops[mask+1].Tokens
+	if len(ids) != len(fed) {
+		return nil, false
+	}
 	out := make([][]int, len(ids))
 	for b, row := range ids {
-		own := r.c.Ops[mask+1].Tokens[b][0]
+		own := fed[b][0]
 		for j, id := range row {
 			seen := m == nil || m.N == 0
 			if !seen && (m.B == len(ids) || m.B == 1) && j < m.S {
@@ -166,21 +186,15 @@ func likewise(rewrite func(w *rewriter, i int) bool) func(context.Context, *exam
 		if slices.ContainsFunc(x.c.Ops, func(op corpus.Op) bool { return op.Kind == corpus.List }) {
 			return nil, nil // a list's children have two names
 		}
-		plain, changed := newRewriter(&x.c), newRewriter(&x.c)
+		changed := newRewriter(x)
 		any := false
 		for i := range x.c.Ops {
-			plain.pass(x.c.Ops[i])
-			parts := len(changed.legal)
 			any = rewrite(changed, i) || any
-			for _, legal := range changed.legal[parts:] {
-				if legal != plain.legal[i] { // what follows is another case
-					return nil, nil
-				}
-			}
 		}
 		if !any || changed.broken {
 			return nil, nil
 		}
+		plain := passed(x)
 		names := plain.m.Names()
 		names = names[max(0, len(names)-3):]
 		type pair struct{ a, b int }
@@ -410,7 +424,7 @@ func refusedUnchanged(ctx context.Context, x *examination) (*Finding, error) {
 func (w *rewriter) rolledBack(i int) bool {
 	for j := i + 1; j < len(w.from.Ops); j++ {
 		op := &w.from.Ops[j]
-		if op.Cache == w.from.Ops[i].Cache {
+		if op.Cache == w.from.Ops[i].Cache && w.legal[j] {
 			switch op.Verb {
 			case corpus.Rollback:
 				return true
@@ -424,12 +438,9 @@ func (w *rewriter) rolledBack(i int) bool {
 
 func splitBlocks(w *rewriter, i int) bool {
 	op := w.from.Ops[i]
-	if op.Verb != corpus.Update || len(op.Tokens) == 0 || len(op.Tokens[0]) < 2 || w.rolledBack(i) {
-		w.pass(op)
-		return false
-	}
-	if ok, _ := w.m.Legal(&op); !ok {
-		w.pass(op)
+	info, _ := w.m.Info(w.current(op.Cache)) // which columns are sinks depends on the blocks
+	if op.Verb != corpus.Update || !w.legal[i] || len(op.Tokens[0]) < 2 || info.Keep > 0 || w.rolledBack(i) {
+		w.pass(i)
 		return false
 	}
 	n := len(op.Tokens[0]) / 2
@@ -440,7 +451,7 @@ func splitBlocks(w *rewriter, i int) bool {
 		for r := range op.Tokens {
 			half.Tokens[r] = part(op.Tokens[r])
 		}
-		w.pass(half)
+		w.put(i, half)
 	}
 	if info, ok := w.m.Info(op.Cache); !ok || info.Lost || len(w.c.Ops) != before+2 {
 		w.broken = true
@@ -456,8 +467,8 @@ func splitBlocks(w *rewriter, i int) bool {
 
 func trimAndFeed(w *rewriter, i int) bool {
 	op := w.from.Ops[i]
-	w.pass(op)
-	if op.Verb != corpus.Update || len(op.Tokens) == 0 || w.rolledBack(i) {
+	w.pass(i)
+	if op.Verb != corpus.Update || !w.legal[i] || w.rolledBack(i) {
 		return false
 	}
 	name := w.current(op.Cache)
@@ -489,18 +500,18 @@ func writeAndRollBack(w *rewriter, i int) bool {
 	name := w.current(op.Cache)
 	info, ok := w.m.Info(name)
 	added := false
-	if ok && op.Verb == corpus.Update && !info.Pending && info.Columns > 0 && info.Kind.Has(corpus.Rollback, w.c.Semantics) &&
+	if ok && op.Verb == corpus.Update && w.legal[i] && !info.Pending && info.Columns > 0 && info.Kind.Has(corpus.Rollback, w.c.Semantics) &&
 		w.add(corpus.Op{Verb: corpus.AppendWindow, Cache: name, Tokens: w.fresh(info.Rows, 2)}) {
 		w.must(corpus.Op{Verb: corpus.Rollback, Cache: name, Keep: 0})
 		added = true
 	}
-	w.pass(op)
+	w.pass(i)
 	return added
 }
 
 func restoreAtOnce(w *rewriter, i int) bool {
 	op := w.from.Ops[i]
-	w.pass(op)
+	w.pass(i)
 	if op.Verb != corpus.Update && op.Verb != corpus.Prepare || w.rolledBack(i) {
 		return false
 	}
@@ -514,7 +525,7 @@ func restoreAtOnce(w *rewriter, i int) bool {
 
 func adoptAndGoOn(w *rewriter, i int) bool {
 	op := w.from.Ops[i]
-	w.pass(op)
+	w.pass(i)
 	if op.Verb != corpus.Update || w.rolledBack(i) {
 		return false
 	}
@@ -528,7 +539,7 @@ func adoptAndGoOn(w *rewriter, i int) bool {
 
 func loadAndGoOn(w *rewriter, i int) bool {
 	op := w.from.Ops[i]
-	w.pass(op)
+	w.pass(i)
 	if op.Verb != corpus.Update || w.rolledBack(i) || w.names > 3 {
 		return false
 	}
@@ -560,12 +571,12 @@ func apart(ctx context.Context, x *examination) (*Finding, error) {
 	if at < 0 {
 		return nil, nil
 	}
-	early, late := newRewriter(&x.c), newRewriter(&x.c)
+	early, late := newRewriter(x), newRewriter(x)
 	var copies []string
 	var probes [][2]int
 	for _, w := range []*rewriter{early, late} {
 		for i := range x.c.Ops {
-			w.pass(x.c.Ops[i])
+			w.pass(i)
 			if i == at {
 				copies = w.copies(x.c.Ops[at].Cache)
 				if w == early {
@@ -638,9 +649,9 @@ func (w *rewriter) batches() []string {
 
 // passed is a rewriter that has gone through the whole case.
 func passed(x *examination) *rewriter {
-	w := newRewriter(&x.c)
-	for _, op := range x.c.Ops {
-		w.pass(op)
+	w := newRewriter(x)
+	for i := range x.c.Ops {
+		w.pass(i)
 	}
 	return w
 }

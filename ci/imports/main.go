@@ -22,6 +22,7 @@ type layer struct {
 
 // layers is the rule. Tests are free; what it says holds for all other files.
 var layers = []layer{
+	{path: "."}, // the map at the module's root
 	{path: "reference/ring", stdOnly: true},
 	{path: "reference/promptfile", may: []string{"reference", "reference/ring"}},
 	{path: "reference", may: []string{"reference/ring"}, stdOnly: true},
@@ -140,6 +141,9 @@ func refuse(home layer, imp, module string) string {
 // layerOf returns the layer of the package at path: the longest match.
 func layerOf(path, module string) (layer, bool) {
 	rel, ours := strings.CutPrefix(path, module+"/")
+	if path == module {
+		rel, ours = ".", true
+	}
 	var best layer
 	if ours {
 		for _, l := range layers {

@@ -59,16 +59,16 @@ func add(ctx context.Context, out io.Writer, t props.Target, dir string, f corpu
 	case !lintFile(out, f, readErr):
 		return fmt.Errorf("%s: not added", f.Path), nil
 	}
-	scratchDir, done, err := scratch(f.Case)
+	scratch, done, err := props.Scratch(f.Case)
 	if err != nil {
 		return nil, err
 	}
 	defer done()
-	answers, err := t.Run(ctx, f.Case, scratchDir)
+	answers, err := t.Run(ctx, f.Case, scratch)
 	if err != nil {
 		return nil, fmt.Errorf("%s: the %s cannot run it: %w", f.Path, t.Info().Name, err)
 	}
-	c := withWants(f.Case, answers)
+	c := props.WithWants(f.Case, answers)
 	if d := props.CompareWants(c, answers, t.Info().Level); d != nil {
 		return fmt.Errorf("%s: not added; the %s answers differently: %w", f.Path, t.Info().Name, d), nil
 	}

@@ -168,7 +168,7 @@ func (f *checkFlags) run(cmd *cobra.Command) error {
 	total.end(cmd, closeTarget)
 	err = total.close(ctx, out)
 	if unmatched := known.unmatched(); timed.Err() == nil && len(unmatched) > 0 {
-		return fmt.Errorf("%s: no case of this run matches %s; take them off the list", f.knownFile, strings.Join(unmatched, ", "))
+		return fmt.Errorf("%s: no case of this run matches %s; take that off the list", f.knownFile, strings.Join(unmatched, ", "))
 	}
 	return err
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 
 	"example.com/ringcheck/corpus"
@@ -43,7 +42,7 @@ func judgeFiled(ctx context.Context, t props.Target, c corpus.Case) (verdict, er
 // judgeWants asks for what the case itself wants.
 func judgeWants(ctx context.Context, t props.Target, c corpus.Case) (verdict, error) {
 	v := verdict{wanted: c}
-	dir, done, err := scratch(c)
+	dir, done, err := props.Scratch(c)
 	if err != nil {
 		return v, err
 	}
@@ -62,12 +61,12 @@ func judgeWants(ctx context.Context, t props.Target, c corpus.Case) (verdict, er
 // and loads, that each side can load what the other has saved.
 func judgeReference(ctx context.Context, t props.Target, c corpus.Case) (verdict, error) {
 	reference := props.ReferenceTarget()
-	ours, done, err := scratch(c)
+	ours, done, err := props.Scratch(c)
 	if err != nil {
 		return verdict{}, err
 	}
 	defer done()
-	theirs, done, err := scratch(c)
+	theirs, done, err := props.Scratch(c)
 	if err != nil {
 		return verdict{}, err
 	}
@@ -77,7 +76,7 @@ func judgeReference(ctx context.Context, t props.Target, c corpus.Case) (verdict
 	if err != nil {
 		return verdict{}, fmt.Errorf("the reference: %w", err)
 	}
-	v := verdict{wanted: withWants(c, want)}
+	v := verdict{wanted: props.WithWants(c, want)}
 	if v.answers, err = t.Run(ctx, c, theirs); err != nil {
 		return v.fault(err)
 	}
@@ -114,7 +113,7 @@ func judgeSound(ctx context.Context, t props.Target, c corpus.Case) (verdict, er
 	var v verdict
 	runs := make([][]corpus.Step, 2)
 	for i := range runs {
-		dir, done, err := scratch(c)
+		dir, done, err := props.Scratch(c)
 		if err != nil {
 			return v, err
 		}
@@ -124,7 +123,7 @@ func judgeSound(ctx context.Context, t props.Target, c corpus.Case) (verdict, er
 			return v.fault(err)
 		}
 	}
-	v.answers, v.wanted = runs[0], withWants(c, runs[0])
+	v.answers, v.wanted = runs[0], props.WithWants(c, runs[0])
 	if len(v.answers) < len(c.Ops) && (len(v.answers) == 0 || v.answers[len(v.answers)-1].Unsupported == "") {
 		v.finding = fmt.Errorf("%d answers to %d operations", len(v.answers), len(c.Ops))
 		return v, nil
@@ -174,15 +173,6 @@ func (v verdict) difference(d *props.Difference) verdict {
 		v.finding = d
 	}
 	return v
-}
-
-// scratch makes the folder for what c saves; "" where it saves nothing.
-func scratch(c corpus.Case) (dir string, done func(), err error) {
-	if !slices.ContainsFunc(c.Ops, func(op corpus.Op) bool { return op.Verb == corpus.Save || op.Verb == corpus.Load }) {
-		return "", func() {}, nil
-	}
-	dir, err = os.MkdirTemp("", "ringcheck-")
-	return dir, func() { os.RemoveAll(dir) }, err
 }
 
 // loadsOnly returns c, and the answers to it, without its save operations, so

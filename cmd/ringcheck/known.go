@@ -14,7 +14,8 @@ import (
 
 // knownFailures is a list of cases that must fail.
 type knownFailures struct {
-	mu   sync.Mutex      // one goroutine makes the work, another takes the verdicts
+	any  bool
+	mu   sync.Mutex      // of seen: one goroutine makes the work, another takes the verdicts
 	seen map[string]bool // by entry, a name or a content id: whether a case matched it
 }
 
@@ -31,7 +32,7 @@ func readKnown(file string) (*knownFailures, error) {
 	for line := range strings.Lines(string(text)) {
 		entry, _, _ := strings.Cut(line, "#")
 		if entry = strings.TrimSpace(entry); entry != "" {
-			k.seen[entry] = false
+			k.any, k.seen[entry] = true, false
 		}
 	}
 	return k, nil
@@ -60,7 +61,7 @@ func (k *knownFailures) judge(j judged) judged {
 // seeElsewhere notes work that another shard does, so that an entry which
 // matches it is not taken for one that matches nothing.
 func (k *knownFailures) seeElsewhere(w work) {
-	if len(k.seen) == 0 {
+	if !k.any {
 		return
 	}
 	if c, err := w.load(); err == nil {
@@ -70,7 +71,7 @@ func (k *knownFailures) seeElsewhere(w work) {
 
 // lists reports whether an entry matches c.
 func (k *knownFailures) lists(c corpus.Case) bool {
-	if len(k.seen) == 0 {
+	if !k.any {
 		return false
 	}
 	k.mu.Lock()

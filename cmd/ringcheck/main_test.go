@@ -110,12 +110,8 @@ func (w *wayward) Run(ctx context.Context, c corpus.Case, dir string) ([]corpus.
 		}
 	case "stale":
 		fmt.Println(`{"seq":0,"steps":[]}`)
-	case "wrong":
-		for i := range steps {
-			if steps[i].Trimmed != nil {
-				steps[i].Trimmed = new(*steps[i].Trimmed + 1)
-			}
-		}
+	case "refuses":
+		steps[0] = corpus.Step{Error: "busy", Message: "come back later"}
 	case "swaps":
 		for i := range steps {
 			for _, p := range steps[i].Returned {

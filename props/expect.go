@@ -1,34 +1,33 @@
-package main
+package props
 
 import (
 	"reflect"
 	"slices"
 
 	"example.com/ringcheck/corpus"
-	"example.com/ringcheck/props"
 )
 
 // longestStored is the columns of a buffer that a want still spells out after
 // an operation that only grows or shortens it.
 const longestStored = 64
 
-// withWants returns c with a want at each operation that has none, taken from
+// WithWants returns c with a want at each operation that has none, taken from
 // answers. Columns that are no token of the case are left out, since a want can
 // only name tokens; so is what involves a cache that a raises has spoiled.
-func withWants(c corpus.Case, answers []corpus.Step) corpus.Case {
+func WithWants(c corpus.Case, answers []corpus.Step) corpus.Case {
 	c.Ops = slices.Clone(c.Ops)
-	tokens := props.NewTokens(c)
-	spoiled := props.DropAfterRaises(c, answers)
+	tokens := NewTokens(c)
+	spoiled := DropAfterRaises(c, answers)
 	for i := range min(len(c.Ops), len(answers)) {
 		if op := &c.Ops[i]; op.Want == nil && answers[i].Unsupported == "" && (spoiled == nil || !spoiled[i]) {
-			op.Want = wantOf(op.Verb, answers[i], tokens)
+			op.Want = wantFrom(op.Verb, answers[i], tokens)
 		}
 	}
 	return c
 }
 
-// wantOf is what s says, nil if it says nothing.
-func wantOf(v corpus.Verb, s corpus.Step, tokens *props.Tokens) *corpus.Want {
+// wantFrom is what s says, nil if it says nothing.
+func wantFrom(v corpus.Verb, s corpus.Step, tokens *Tokens) *corpus.Want {
 	w := &corpus.Want{
 		Returned: known(tokens.IDs(s.Returned)), State: s.State, Mask: s.Mask,
 		Trimmed: s.Trimmed, Offsets: s.Offsets, Bytes: s.Bytes, Error: s.Error,
@@ -56,7 +55,7 @@ func spelled(v corpus.Verb, stored [][]int) bool {
 // known returns ids, or nil where one of them is unknown.
 func known(ids [][]int) [][]int {
 	for _, row := range ids {
-		if slices.Contains(row, props.Unknown) {
+		if slices.Contains(row, Unknown) {
 			return nil
 		}
 	}
