@@ -81,7 +81,7 @@ func (m *Model) rule(op *corpus.Op) ruling {
 		return c.ruleRollback(op)
 	case corpus.Restore:
 		s := m.snaps[op.From]
-		if s == nil || s.kind != c.kind || s.w != c.w || len(s.rows) != len(c.rows) {
+		if s == nil || s.kind != c.kind || s.w != c.w || s.keep != c.keep || len(s.rows) != len(c.rows) {
 			return outside
 		}
 	case corpus.TemporalView:
@@ -238,6 +238,8 @@ func (c *cache) ruleMask(op *corpus.Op) ruling {
 		return legal
 	case c.exact && op.Window != nil && *op.Window < 1:
 		return refused("window")
+	case isRing(c.kind) && op.Window != nil && *op.Window < 1: // D-18
+		return outside
 	case len(c.rows) == 0:
 		return outside
 	}

@@ -6,51 +6,64 @@ import (
 	"os"
 	"runtime/debug"
 	"slices"
+	"strconv"
+	"sync/atomic"
 
 	"example.com/ringcheck/accelerated"
-	_ "example.com/ringcheck/accelerated/cpu" // known to accelerated.Open
 	"example.com/ringcheck/corpus"
+	"example.com/ringcheck/models"
 	"example.com/ringcheck/reference"
 	"example.com/ringcheck/reference/promptfile"
 	"example.com/ringcheck/reference/ring"
 )
 
-// AcceleratedTarget returns the accelerated cache on a device of that name
-// ("cpu", "cuda", "metal", "auto") as a target, at columns level. Its error is
-// that of [accelerated.Open]. It runs one case at a time and holds the device
-// until Close.
-func AcceleratedTarget(device string) (*Accelerated, error) {
-	dev, err := accelerated.Open(device)
-	if err != nil {
-		return nil, err
-	}
-	return &Accelerated{dev: dev, name: device}, nil
+// AcceleratedTarget returns the accelerated cache on a device, under that name,
+// as a target, at columns level. It may run several cases at once. What mlx-lm
+// corrupts silently the accelerated cache refuses, so cases with such
+// operations are not for it: see [Corrupts].
+func AcceleratedTarget(name string, dev accelerated.Device) *Accelerated {
+	return &Accelerated{dev: dev, name: name}
 }
 
 // Accelerated is the accelerated cache as a target.
 type Accelerated struct {
-	dev  accelerated.Device
-	name string
+	dev    accelerated.Device
+	name   string
+	leaked atomic.Pointer[string]
 }
 
-// Close closes the device.
-func (t *Accelerated) Close() error { return t.dev.Close() }
+// counted is a device that counts the buffers of one run.
+type counted struct {
+	accelerated.Device
+	live int
+}
+
+func (d *counted) Alloc(size int) (accelerated.Buffer, error) {
+	b, err := d.Device.Alloc(size)
+	if err == nil {
+		d.live++
+	}
+	return b, err
+}
+
+func (d *counted) Free(b accelerated.Buffer) {
+	d.live--
+	d.Device.Free(b)
+}
 
 // Info says what the accelerated cache implements.
 func (t *Accelerated) Info() Info {
 	info := ReferenceTarget().Info()
 	info.Name, info.Level = t.name, Columns
-	info.Kinds = []corpus.Kind{corpus.Rotating, corpus.BatchRotating, corpus.RotatingQuantized, corpus.BatchRotatingQuantized}
-	info.Ops = slices.DeleteFunc(slices.Clone(info.Ops), func(v corpus.Verb) bool {
-		return v == corpus.Write || v == corpus.Advance || v == corpus.TrimFront
-	})
+	info.Kinds = []corpus.Kind{corpus.Rotating, corpus.BatchRotating, corpus.RotatingQuantized, corpus.BatchRotatingQuantized, corpus.BatchRecurrent}
+	info.Ops = slices.DeleteFunc(slices.Clone(info.Ops), func(v corpus.Verb) bool { return v == corpus.TrimFront })
 	return info
 }
 
-// Leaked says what the device still holds; a run gives everything back.
+// Leaked says what a run since the last call has not given back.
 func (t *Accelerated) Leaked() string {
-	if s := t.dev.Stats(); s.Live > 0 {
-		return fmt.Sprintf("%d buffers of %d bytes are still live", s.Live, s.LiveBytes)
+	if what := t.leaked.Swap(nil); what != nil {
+		return *what
 	}
 	return ""
 }
@@ -58,13 +71,20 @@ func (t *Accelerated) Leaked() string {
 // Run runs a case on caches of its own and closes them.
 func (t *Accelerated) Run(ctx context.Context, c corpus.Case, dir string) (steps []corpus.Step, err error) {
 	steps = make([]corpus.Step, 0, len(c.Ops))
-	r := &acceleratedRun{c: &c, dir: dir, dev: t.dev, caches: map[string]*accelerated.Cache{}, snapshots: map[string]*accelerated.Snapshot{}, rounds: map[string]round{}}
-	r.masks = accelerated.NewMasks(t.dev)
+	dev := &counted{Device: t.dev}
+	r := &acceleratedRun{
+		c: &c, dir: dir, dev: dev, masks: accelerated.NewMasks(dev), caches: map[string]*accelerated.Cache{},
+		recurrent: map[string]*accelerated.Recurrent{}, snapshots: map[string]*accelerated.Snapshot{}, rounds: map[string]round{},
+	}
 	defer func() {
 		if p := recover(); p != nil {
 			err = &Fault{Reason: fmt.Sprintf("operation %d (%s): panic: %v", len(steps), c.Ops[len(steps)].Verb, p), Stderr: string(debug.Stack())}
 		}
 		r.close()
+		if dev.live != 0 {
+			what := fmt.Sprintf("%d buffers are still live after the run", dev.live)
+			t.leaked.Store(&what)
+		}
 	}()
 	for i := range c.Ops {
 		if err := ctx.Err(); err != nil {
@@ -80,9 +100,14 @@ func (t *Accelerated) Run(ctx context.Context, c corpus.Case, dir string) (steps
 			s = corpus.Step{Error: code, Message: err.Error()}
 			if c, ok := r.caches[op.Cache]; ok {
 				s.State = acceleratedState(c)
+			} else if c, ok := r.recurrent[op.Cache]; ok {
+				s.State = recurrentState(c)
 			}
 		}
 		steps = append(steps, s)
+		if s.Unsupported != "" {
+			break
+		}
 	}
 	return steps, nil
 }
@@ -94,12 +119,16 @@ type acceleratedRun struct {
 	dev       accelerated.Device
 	masks     *accelerated.Masks
 	caches    map[string]*accelerated.Cache
+	recurrent map[string]*accelerated.Recurrent
 	snapshots map[string]*accelerated.Snapshot
 	rounds    map[string]round
 }
 
 func (r *acceleratedRun) close() {
 	for _, c := range r.caches {
+		c.Close()
+	}
+	for _, c := range r.recurrent {
 		c.Close()
 	}
 	for _, s := range r.snapshots {
@@ -157,6 +186,9 @@ func (r *acceleratedRun) quant() accelerated.Quant {
 }
 
 func (r *acceleratedRun) do(op *corpus.Op, s *corpus.Step) error {
+	if r.isRecurrent(op) {
+		return r.doRecurrent(op, s)
+	}
 	switch op.Verb {
 	case corpus.New:
 		return r.make(op.Out, s)(r.new(op))
@@ -461,4 +493,119 @@ func acceleratedState(c *accelerated.Cache) corpus.State {
 		corpus.IntField(corpus.FIdx, p.Idx), corpus.IntField(corpus.FTotal, p.Total), corpus.BoolField(corpus.FRotated, p.Rotated),
 		corpus.IntsField(corpus.FEnds, p.Ends), size, trimmable, buffer,
 	}
+}
+
+// isRecurrent reports whether an operation concerns recurrent state.
+func (r *acceleratedRun) isRecurrent(op *corpus.Op) bool {
+	names := append([]string{op.Cache}, op.Caches...)
+	return op.Kind == corpus.BatchRecurrent || slices.ContainsFunc(names, func(n string) bool { return r.recurrent[n] != nil })
+}
+
+// doRecurrent runs an operation on recurrent state.
+func (r *acceleratedRun) doRecurrent(op *corpus.Op, s *corpus.Step) error {
+	made := func(c *accelerated.Recurrent, err error) error {
+		if err != nil {
+			return err
+		}
+		r.recurrent[op.Out] = c
+		return r.observeRecurrent(c, s)
+	}
+	switch op.Verb {
+	case corpus.New:
+		return made(accelerated.NewRecurrent(r.dev, op.Slots))
+	case corpus.Merge:
+		sources := make([]*accelerated.Recurrent, len(op.Caches))
+		for i, name := range op.Caches {
+			if sources[i] = r.recurrent[name]; sources[i] == nil {
+				return absent("recurrent state", name)
+			}
+		}
+		return made(accelerated.MergeRecurrent(sources...))
+	case corpus.Save: // has no bookkeeping to be adopted by
+		s.Unsupported = string(op.Verb)
+		return nil
+	}
+	c := r.recurrent[op.Cache]
+	if k := corpus.BatchRecurrent; c == nil || !k.Has(op.Verb, r.c.Semantics) && op.Verb != corpus.Trim {
+		return &ring.NotSupportedError{Op: string(op.Verb), Kind: string(k)}
+	}
+	var err error
+	switch op.Verb {
+	case corpus.MaskOp:
+		lease, err := c.Mask(op.N)
+		if err != nil {
+			return err
+		}
+		defer lease.Release()
+		s.Mask, err = lease.View().Download(r.dev)
+		return err
+	case corpus.Extract:
+		return made(c.Extract(op.Row))
+	case corpus.ProjectedBytes:
+		n, err := c.ProjectedBytes(op.N)
+		s.Bytes, s.State = &n, recurrentState(c)
+		return err
+	case corpus.Prepare:
+		err = c.Prepare(accelerated.Padding{LeftPadding: op.LeftPadding, Lengths: op.Lengths, RightPadding: op.RightPadding, RightPadded: op.RightPadded})
+	case corpus.Finalize:
+		err = c.Finalize()
+	case corpus.Filter:
+		err = c.Filter(op.Rows)
+	case corpus.Trim:
+		_, err = c.Trim(op.N)
+	case corpus.Write:
+		err = c.Write(op.Slot, accelerated.HostView(corpus.TokenArray(r.c.Shape, r.c.Fill, op.Slot%2, op.Tokens)))
+	case corpus.Advance:
+		err = c.Advance(op.N)
+	default:
+		err = &ring.NotSupportedError{Op: string(op.Verb), Kind: c.Kind()}
+	}
+	if err != nil {
+		return err
+	}
+	return r.observeRecurrent(c, s)
+}
+
+// observeRecurrent answers the state of recurrent state, and its slots.
+func (r *acceleratedRun) observeRecurrent(c *accelerated.Recurrent, s *corpus.Step) error {
+	s.State = recurrentState(c)
+	for i := range c.Slots() {
+		v, err := c.Slot(i)
+		if err != nil {
+			return err
+		}
+		if v.DType == 0 {
+			continue
+		}
+		a := ring.Array{DType: v.DType, Shape: v.Shape, Data: make([]byte, v.Bytes())}
+		if len(a.Data) > 0 {
+			if err := r.dev.Download(a.Data, v); err != nil {
+				return err
+			}
+		}
+		s.Stored = append(s.Stored, corpus.Plane{Name: "slot." + strconv.Itoa(i), Array: a})
+	}
+	return nil
+}
+
+func recurrentState(c *accelerated.Recurrent) corpus.State {
+	left, lengths := c.Padding()
+	return corpus.State{
+		corpus.IntsField(corpus.FOffset, c.Offsets([]int{})), corpus.IntsField(corpus.FLeftPadding, left), corpus.IntsField(corpus.FLengths, lengths),
+	}
+}
+
+// Corrupts reports whether a case has an operation of which the model says
+// nothing: mlx-lm corrupts its caches there, or the case format does not say
+// what is right. Only the reference and mlx-lm itself answer such a case as it
+// wants.
+func Corrupts(c corpus.Case) bool {
+	m := models.New(c.Semantics, c.Shape, c.Quant)
+	for i := range c.Ops {
+		if ok, code := m.Legal(&c.Ops[i]); !ok && code == "" {
+			return true
+		}
+		m.Apply(&c.Ops[i])
+	}
+	return false
 }

@@ -1,5 +1,24 @@
 package props
 
+import (
+	"sync"
+
+	"example.com/ringcheck/accelerated"
+	_ "example.com/ringcheck/accelerated/cpu" // known to accelerated.Open
+)
+
+// Devices are the names of the accelerated cache's devices, as targets.
+var Devices = []string{"cpu", "cuda", "metal"}
+
 // BuiltinTargets returns the implementations that come with this module and
-// can run here.
-func BuiltinTargets() []Target { return []Target{ReferenceTarget()} }
+// can run here: the reference, and the accelerated cache on each device that
+// there is. Devices stay open for the life of the process.
+var BuiltinTargets = sync.OnceValue(func() []Target {
+	targets := []Target{ReferenceTarget()}
+	for _, name := range Devices {
+		if dev, err := accelerated.Open(name); err == nil {
+			targets = append(targets, AcceleratedTarget(name, dev))
+		}
+	}
+	return targets
+})

@@ -80,6 +80,24 @@ var ruleDocs = [models.NumRules]string{
 	models.RuleSlots:        "recurrent state holds what was written to it",
 }
 
+// Turn returns what to hold against case number i of a run that does not judge
+// each case by everything: of the properties given, those that share one run of
+// the case, and one of the others, in turn.
+func Turn(list []Property, i int) []Property {
+	var out, more []Property
+	for _, p := range list {
+		if p.look != nil {
+			out = append(out, p)
+		} else {
+			more = append(more, p)
+		}
+	}
+	if len(more) > 0 {
+		out = append(out, more[i%len(more)])
+	}
+	return out
+}
+
 // Named returns the properties of those names, or all where there are none.
 func Named(names []string) ([]Property, error) {
 	all := Properties()

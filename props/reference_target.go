@@ -56,7 +56,7 @@ func (referenceTarget) Run(ctx context.Context, c corpus.Case, dir string) (step
 	}()
 	r := &referenceRun{
 		c: &c, dir: dir, caches: map[string]reference.Cache{},
-		snapshots: map[string]*reference.Snapshot{}, rounds: map[string]round{},
+		snapshots: map[string]*reference.Snapshot{}, rounds: map[reference.Cache]round{},
 	}
 	for i := range c.Ops {
 		if err := ctx.Err(); err != nil {
@@ -77,7 +77,7 @@ type referenceRun struct {
 	dir       string
 	caches    map[string]reference.Cache
 	snapshots map[string]*reference.Snapshot
-	rounds    map[string]round // by cache: what a rollback can take back
+	rounds    map[reference.Cache]round // what a rollback can take back
 }
 
 // round is the last update or append of a batched ring.
@@ -213,13 +213,23 @@ func (r *referenceRun) do(op *corpus.Op, s *corpus.Step) (err error) {
 		err = r.write(op, c, s)
 	default:
 		if err = r.change(op, c, s); err == nil {
-			delete(r.rounds, op.Cache)
+			r.endRound(c)
 		}
 	}
 	if err == nil {
 		r.observe(c, s)
 	}
 	return err
+}
+
+// endRound makes the last write of a cache one that stays.
+func (r *referenceRun) endRound(c reference.Cache) {
+	delete(r.rounds, c)
+	if l, ok := c.(*reference.CacheList); ok {
+		for i := range l.Len() {
+			r.endRound(l.At(i))
+		}
+	}
 }
 
 // make returns what stores and observes the cache that an operation made.
@@ -428,7 +438,7 @@ func (r *referenceRun) write(op *corpus.Op, c reference.Cache, s *corpus.Step) e
 	}
 	s.Returned = planes(kv)
 	if batched {
-		r.rounds[op.Cache] = round{before, keys.Columns()}
+		r.rounds[c] = round{before, keys.Columns()}
 	}
 	return nil
 }
@@ -436,7 +446,7 @@ func (r *referenceRun) write(op *corpus.Op, c reference.Cache, s *corpus.Step) e
 // rollback takes back part of the last update or append; with none there is
 // nothing to keep.
 func (r *referenceRun) rollback(op *corpus.Op, c *reference.BatchRotatingKVCache) error {
-	last, ok := r.rounds[op.Cache]
+	last, ok := r.rounds[c]
 	if !ok {
 		last = round{before: c.Position().Offset}
 	}

@@ -39,7 +39,8 @@ type Info struct {
 }
 
 // Lacks returns the first thing that c needs and the target does not claim,
-// such as "operation extend"; "" if it claims everything.
+// such as "operation extend"; "" if it claims everything. Who does not claim
+// mlx-lm's layout does not claim to corrupt what mlx-lm corrupts.
 func (i Info) Lacks(c corpus.Case) string {
 	switch {
 	case !slices.Contains(i.Semantics, c.Semantics):
@@ -59,6 +60,9 @@ func (i Info) Lacks(c corpus.Case) string {
 		if op.Kind != "" && !slices.Contains(i.Kinds, op.Kind) {
 			return fmt.Sprintf("kind %s", op.Kind)
 		}
+	}
+	if i.Level < Layout && Corrupts(c) {
+		return "what only mlx-lm itself can answer"
 	}
 	return ""
 }

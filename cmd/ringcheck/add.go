@@ -13,7 +13,7 @@ import (
 )
 
 func addCommand() *cobra.Command {
-	var target targetFlags
+	target := targetFlags{name: "reference"}
 	var dir string
 	cmd := &cobra.Command{
 		Use:   "add FILE…",
@@ -25,10 +25,11 @@ complains of. A case that is there already stays as it is.`,
 		Example: "  ringcheck add my-case.json\n  ringcheck add -dir cases ringcheck-found",
 		Args:    someFiles,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			t, err := target.builtin()
+			t, closeTarget, err := target.builtin()
 			if err != nil {
 				return err
 			}
+			defer closeTarget()
 			var total tally
 			for f, err := range filesIn(args) {
 				switch refusal, err := add(cmd.Context(), cmd.OutOrStdout(), t, dir, f, err); {

@@ -14,6 +14,7 @@ import (
 
 	_ "example.com/ringcheck/accelerated/cpu"
 	"example.com/ringcheck/cmd/ringcheck/bench"
+	"example.com/ringcheck/props"
 )
 
 // benchFlags are what bench was asked for.
@@ -180,9 +181,7 @@ func (f *benchFlags) measureSuite(ctx context.Context, cmd *cobra.Command, peer 
 	bar := newProgress(cmd.ErrOrStderr(), f.rounds, "rounds")
 	defer bar.clear()
 	o := bench.SuiteOptions{Peer: peer, Rounds: f.rounds, Slot: f.slot(4 * time.Second), Done: bar.step}
-	for _, name := range targetNames() {
-		o.Targets = append(o.Targets, builtin[name]())
-	}
+	o.Targets = props.BuiltinTargets()
 	return bench.Suite(ctx, o)
 }
 

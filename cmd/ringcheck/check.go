@@ -18,21 +18,11 @@ import (
 	"example.com/ringcheck/reference/ring"
 )
 
-// property is something that check holds a target against.
-type property struct {
-	name, says string
-	random     bool // judged on random cases, not on the corpus
-	judge      judge
-}
-
-// properties returns all of them, in the order in which they are judged.
-func properties() []property {
-	return []property{
-		{"corpus", "each case of the corpus is answered as it wants", false, judgeFiled},
-		{"reference", "random cases are answered as the reference does", true, judgeReference},
-		{"sound", "random cases are answered in full, repeatably; what is refused changes nothing", true, judgeSound},
-	}
-}
+// What check judges besides the properties of package props.
+const (
+	corpusProperty  = "corpus"  // each case of the corpus is answered as it wants
+	literalProperty = "literal" // so are sequences that mlx-lm corrupts or refuses
+)
 
 const (
 	defaultChecks = 1000
@@ -47,24 +37,27 @@ type checkFlags struct {
 	duration   time.Duration
 	seed       uint64
 	kinds      []string
-	properties []string
+	properties []string         // by name
+	list       []props.Property // those of them that are held against random cases
 	semantics  string
 	knownFile  string
 	shard      string
 }
 
 func checkCommand() *cobra.Command {
-	var f checkFlags
+	f := checkFlags{targetFlags: targetFlags{name: best}}
 	cmd := &cobra.Command{
 		Use:   "check [flags] [-- CMD…]",
 		Short: "Judge an implementation on the corpus and on random cases",
 		Long: `check judges a built-in implementation, or the program CMD that speaks the
-protocol of docs/wire.md, by these properties:
+protocol of docs/wire.md: on the cases of the corpus, and on random cases by
+these properties:
 
 ` + propertyHelp() + `
-Those that a run takes unless -property names others: for the reference "corpus"
-and "sound", for any other implementation "corpus" and "reference". A case that
-fails is stored in ` + foundFolder + `, and the command that repeats it is printed.
+Unless -property names some, it takes all, but "literal" only for an
+implementation that claims mlx-lm's layout and is not the reference. Of those
+below "finite" each random case is held against one, in turn. A case that fails is made
+smaller and stored in ` + foundFolder + `, and the command that repeats it is printed.
 
 A file of known failures (-known) has a name or a content id a line; # begins a
 comment. It is strict: a listed case must fail, and an entry that matches no
@@ -103,18 +96,26 @@ case is an error.`,
 
 func propertyHelp() string {
 	var b strings.Builder
-	for _, p := range properties() {
-		fmt.Fprintf(&b, "  %-10s %s\n", p.name, p.says)
+	line := func(name, says string) { fmt.Fprintf(&b, "  %-23s %s\n", name, says) }
+	line(corpusProperty, "each case of the corpus is answered as it wants")
+	line(literalProperty, "so are sequences that mlx-lm corrupts or refuses, by the reference")
+	for _, p := range randomProperties() {
+		line(p.Name, p.Doc)
 	}
 	return b.String()
 }
 
 func propertyNames() []string {
-	var names []string
-	for _, p := range properties() {
-		names = append(names, p.name)
+	names := []string{corpusProperty, literalProperty}
+	for _, p := range randomProperties() {
+		names = append(names, p.Name)
 	}
 	return names
+}
+
+// randomProperties are those of package props that random cases are for.
+func randomProperties() []props.Property {
+	return slices.DeleteFunc(props.Properties(), func(p props.Property) bool { return p.Name == corpusProperty })
 }
 
 func texts[T ~string](list []T) []string {
@@ -151,7 +152,11 @@ func (f *checkFlags) run(cmd *cobra.Command) error {
 	}
 
 	out := cmd.OutOrStdout()
-	fmt.Fprintf(out, "%s %s by %s, seed %d\n", info.Name, info.Version, strings.Join(f.properties, ", "), f.seed)
+	if err := f.choose(info); err != nil {
+		closeTarget()
+		return err
+	}
+	fmt.Fprintf(out, "%s %s, seed %d\n", info.Name, info.Version, f.seed)
 	timed := ctx
 	if f.duration > 0 {
 		var cancel context.CancelFunc
@@ -159,9 +164,11 @@ func (f *checkFlags) run(cmd *cobra.Command) error {
 		defer cancel()
 	}
 	var total tally
-	r := reporter{f: f, known: known, out: out, errs: cmd.ErrOrStderr(), total: &total}
+	judged := narrowed{t, info}
+	suite := &props.Suite{Target: judged, Domain: props.Domain{Info: info}, Folder: foundFolder}
+	r := reporter{ctx: ctx, f: f, suite: suite, known: known, out: out, errs: cmd.ErrOrStderr(), total: &total}
 	r.bar = newProgress(cmd.ErrOrStderr(), f.size(shards), "cases")
-	for j := range judgeAll(timed, narrowed{t, info}, f.works(info, shard, shards, known)) {
+	for j := range judgeAll(timed, judged, f.works(info, shard, shards, known)) {
 		r.report(j)
 	}
 	r.bar.clear()
@@ -185,18 +192,28 @@ func (f *checkFlags) settle(cmd *cobra.Command) error {
 	if !given("seed") {
 		f.seed = rand.Uint64()
 	}
-	if len(f.properties) == 0 {
-		f.properties = []string{"corpus", "reference"}
-		if f.command == nil && f.name == "reference" {
-			f.properties = []string{"corpus", "sound"}
-		}
-	}
 	for _, name := range f.properties {
 		if !slices.Contains(propertyNames(), name) {
 			return fmt.Errorf("-property has %q; use some of: %s", name, strings.Join(propertyNames(), ", "))
 		}
 	}
 	return nil
+}
+
+// choose settles which properties a target is held to.
+func (f *checkFlags) choose(info props.Info) error {
+	if len(f.properties) == 0 {
+		f.properties = slices.DeleteFunc(propertyNames(), func(name string) bool {
+			return name == literalProperty && (f.command == nil || info.Level < props.Layout)
+		})
+	}
+	named := slices.DeleteFunc(slices.Clone(f.properties), func(name string) bool { return name == corpusProperty || name == literalProperty })
+	if len(named) == 0 {
+		return nil
+	}
+	var err error
+	f.list, err = props.Named(named)
+	return err
 }
 
 // parseShard reads i/n.
@@ -253,19 +270,21 @@ func (f *checkFlags) size(shards int) int {
 		return -1
 	}
 	n := 0
-	for _, p := range properties() {
-		switch {
-		case !slices.Contains(f.properties, p.name):
-		case p.random:
-			n += f.checks
-		default:
-			for range corpus.All(corpus.FS()) {
-				n++
-			}
+	if f.has(corpusProperty) {
+		for range corpus.All(corpus.FS()) {
+			n++
 		}
+	}
+	if f.has(literalProperty) {
+		n += f.checks
+	}
+	if len(f.list) > 0 {
+		n += f.checks
 	}
 	return n / shards
 }
+
+func (f *checkFlags) has(name string) bool { return slices.Contains(f.properties, name) }
 
 // works is the work of one shard: every shards-th case of the whole.
 func (f *checkFlags) works(info props.Info, shard, shards int, known *knownFailures) iter.Seq[work] {
@@ -287,29 +306,28 @@ func (f *checkFlags) works(info props.Info, shard, shards int, known *knownFailu
 // all is the work of all shards: the corpus, then one random case after the
 // other.
 func (f *checkFlags) all(info props.Info) iter.Seq[work] {
-	var onCorpus, onRandom []property
-	for _, p := range properties() {
-		switch {
-		case !slices.Contains(f.properties, p.name):
-		case p.random:
-			onRandom = append(onRandom, p)
-		default:
-			onCorpus = append(onCorpus, p)
-		}
-	}
+	domain := props.Domain{Info: info}
 	return func(yield func(work) bool) {
-		for _, p := range onCorpus {
+		if f.has(corpusProperty) {
 			for file, err := range corpus.All(corpus.FS()) {
 				load := func() (corpus.Case, error) { return file.Case, err }
-				if !yield(work{file.Path, p.name, load, p.judge}) {
+				if !yield(work{file.Path, corpusProperty, load, judgeFiled}) {
 					return
 				}
 			}
 		}
-		for i := 0; len(onRandom) > 0 && i != f.checks; i++ {
-			load := func() (corpus.Case, error) { return props.Literal(f.seed, i, info), nil }
-			for _, p := range onRandom {
-				if !yield(work{fmt.Sprintf("random case %d", i), p.name, load, p.judge}) {
+		literal, random := f.has(literalProperty), len(f.list) > 0
+		for i := 0; (literal || random) && i != f.checks; i++ {
+			name := fmt.Sprintf("random case %d", i)
+			if literal {
+				load := func() (corpus.Case, error) { return props.Literal(f.seed, i, info), nil }
+				if !yield(work{name, literalProperty, load, judgeLiteral}) {
+					return
+				}
+			}
+			if random {
+				load := func() (corpus.Case, error) { return props.Generate(props.RandomSource(f.seed, i), domain), nil }
+				if !yield(work{name, "", load, judgeProperties(props.Turn(f.list, i))}) {
 					return
 				}
 			}
@@ -319,7 +337,9 @@ func (f *checkFlags) all(info props.Info) iter.Seq[work] {
 
 // reporter prints and stores what check finds.
 type reporter struct {
+	ctx       context.Context // until the user stops the run
 	f         *checkFlags
+	suite     *props.Suite
 	known     *knownFailures
 	out, errs io.Writer
 	total     *tally
@@ -354,20 +374,25 @@ func (r *reporter) report(j judged) {
 	r.store(j)
 }
 
-// store files a failed case and prints the command that repeats it.
+// store files a failed case, reduced where a property says what must stay, and
+// prints the command that repeats it.
 func (r *reporter) store(j judged) {
-	c := j.wanted
-	c.Found = &corpus.Found{Property: j.property, Target: r.f.name, Seed: r.f.seed, Version: props.Version()}
-	if r.f.command != nil {
-		c.Found.Target = strings.Join(r.f.command, " ")
+	file, err := "", error(nil)
+	if f, ok := j.finding.(*props.Finding); ok {
+		_, file, err = r.suite.Keep(r.ctx, f, r.f.seed)
+	} else {
+		c := j.wanted
+		c.Found = &corpus.Found{Property: j.property, Target: r.f.name, Seed: r.f.seed, Version: props.Version()}
+		if r.f.command != nil {
+			c.Found.Target = strings.Join(r.f.command, " ")
+		}
+		file, err = corpus.Add(foundFolder, c)
 	}
-	file, err := corpus.Add(foundFolder, c)
 	if err != nil {
 		fmt.Fprintln(r.errs, "the case could not be stored:", err)
 		r.total.broken++
-		return
 	}
-	if r.printed <= detailed {
-		fmt.Fprintf(r.out, "repeat: ringcheck replay %s %s\n\n", file, r.f.arguments())
+	if file != "" && r.printed <= detailed {
+		fmt.Fprintf(r.out, "repeat: ringcheck replay %s %s\nsee it: ringcheck show %s %s\n\n", file, r.f.arguments(), file, r.f.arguments())
 	}
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,7 +8,6 @@ import (
 
 	"example.com/ringcheck/corpus"
 	"example.com/ringcheck/props"
-	"example.com/ringcheck/reference/ring"
 )
 
 // A judge holds a target against one case. The verdict has a finding, or
@@ -31,12 +29,22 @@ func judgeFiled(ctx context.Context, t props.Target, c corpus.Case) (verdict, er
 	if err != nil || v.finding != nil || c.Found == nil {
 		return v, err
 	}
-	for _, p := range properties() {
-		if p.name == c.Found.Property && p.random {
-			return p.judge(ctx, t, c)
-		}
+	list, err := props.Named([]string{c.Found.Property})
+	if err != nil {
+		return v, nil // the wants are all that is left of a property that is no more
 	}
-	return v, nil
+	return judgeProperties(list)(ctx, t, c)
+}
+
+// judgeProperties asks for properties.
+func judgeProperties(list []props.Property) judge {
+	return func(ctx context.Context, t props.Target, c corpus.Case) (verdict, error) {
+		f, err := props.Check(ctx, t, c, list)
+		if f == nil {
+			return verdict{wanted: c}, err
+		}
+		return verdict{wanted: f.Run, answers: f.Answers, finding: f}, nil
+	}
 }
 
 // judgeWants asks for what the case itself wants.
@@ -57,9 +65,9 @@ func judgeWants(ctx context.Context, t props.Target, c corpus.Case) (verdict, er
 	return v.difference(props.CompareWants(c, v.answers, t.Info().Level)), nil
 }
 
-// judgeReference asks for the reference's answers, and, where the case saves
+// judgeLiteral asks for the reference's answers, and, where the case saves
 // and loads, that each side can load what the other has saved.
-func judgeReference(ctx context.Context, t props.Target, c corpus.Case) (verdict, error) {
+func judgeLiteral(ctx context.Context, t props.Target, c corpus.Case) (verdict, error) {
 	reference := props.ReferenceTarget()
 	ours, done, err := props.Scratch(c)
 	if err != nil {
@@ -102,56 +110,6 @@ func judgeReference(ctx context.Context, t props.Target, c corpus.Case) (verdict
 		v.finding = fmt.Errorf("the reference cannot load what was saved: %w", err)
 	} else if d := props.CompareRuns(loads, want, answers, level); d != nil {
 		v.finding = fmt.Errorf("the reference, loading what was saved: %w", d)
-	}
-	return v, nil
-}
-
-// judgeSound asks for what holds of any implementation, whatever it answers: it
-// answers every operation, the same each time, with a known code where it
-// refuses, and what it refuses has changed nothing.
-func judgeSound(ctx context.Context, t props.Target, c corpus.Case) (verdict, error) {
-	var v verdict
-	runs := make([][]corpus.Step, 2)
-	for i := range runs {
-		dir, done, err := props.Scratch(c)
-		if err != nil {
-			return v, err
-		}
-		defer done()
-		if runs[i], err = t.Run(ctx, c, dir); err != nil {
-			v.wanted = c
-			return v.fault(err)
-		}
-	}
-	v.answers, v.wanted = runs[0], props.WithWants(c, runs[0])
-	if len(v.answers) < len(c.Ops) && (len(v.answers) == 0 || v.answers[len(v.answers)-1].Unsupported == "") {
-		v.finding = fmt.Errorf("%d answers to %d operations", len(v.answers), len(c.Ops))
-		return v, nil
-	}
-	if d := props.CompareRuns(c, runs[0], runs[1], props.Layout); d != nil {
-		v.finding = fmt.Errorf("a second run answers differently: %w", d)
-		return v, nil
-	}
-	spoiled := props.DropAfterRaises(c, v.answers)
-	last := map[string]corpus.State{} // by cache, where nothing could have changed it since
-	for i, s := range v.answers {
-		op := &c.Ops[i]
-		switch before, known := last[op.Cache]; {
-		case s.Error == "" && op.Verb == corpus.MaskOp:
-		case s.Error == "":
-			clear(last) // a list and its children share what they hold
-			if name := cmp.Or(op.Out, op.Cache); name != "" && s.State != nil {
-				last[name] = s.State
-			}
-		case !slices.Contains(ring.Codes, s.Error):
-			v.finding = fmt.Errorf("#%d %s: refused with the unknown code %q", i, op.Verb, s.Error)
-			return v, nil
-		case known && s.State != nil && s.Error != "raises" && (spoiled == nil || !spoiled[i]) &&
-			string(corpus.AppendState(nil, before)) != string(corpus.AppendState(nil, s.State)):
-			v.finding = fmt.Errorf("#%d %s: refused (%s), and yet the state changed from %s to %s",
-				i, op.Verb, s.Error, corpus.AppendState(nil, before), corpus.AppendState(nil, s.State))
-			return v, nil
-		}
 	}
 	return v, nil
 }

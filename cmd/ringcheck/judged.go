@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -72,6 +73,10 @@ func (w work) run(ctx context.Context, t props.Target) judged {
 		return j
 	}
 	j.verdict, j.err = w.judge(ctx, t, j.c)
+	var f *props.Finding
+	if errors.As(j.finding, &f) {
+		j.property = f.Property
+	}
 	return j
 }
 
@@ -92,6 +97,10 @@ func (j judged) line() string {
 // details prints all of a finding: what differs, drawn where it is columns, and
 // the operations up to there with the target's answers.
 func (j judged) details(out io.Writer) {
+	if f, ok := j.finding.(*props.Finding); ok {
+		fmt.Fprint(out, j.name+": "+indent(f.Report()))
+		return
+	}
 	_, more, _ := strings.Cut(j.finding.Error(), "\n")
 	c := j.wanted
 	c.Ops = c.Ops[:min(len(c.Ops), len(j.answers)+1)] // the one without an answer too

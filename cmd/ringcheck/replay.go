@@ -10,7 +10,7 @@ import (
 )
 
 func replayCommand() *cobra.Command {
-	var target targetFlags
+	target := targetFlags{name: "reference"}
 	cmd := &cobra.Command{
 		Use:   "replay [flags] [FILE…] [-- CMD…]",
 		Short: "Run cases and compare each answer with what the case wants",

@@ -7,7 +7,7 @@ import (
 )
 
 func serveCommand() *cobra.Command {
-	var target targetFlags
+	target := targetFlags{name: "reference"}
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Answer the protocol's requests for a built-in implementation",
@@ -19,10 +19,11 @@ compare itself with.`,
   ringcheck check -- ringcheck serve`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			t, err := target.builtin()
+			t, closeTarget, err := target.builtin()
 			if err != nil {
 				return err
 			}
+			defer closeTarget()
 			return props.Serve(cmd.Context(), t, cmd.InOrStdin(), cmd.OutOrStdout())
 		},
 	}

@@ -18,7 +18,7 @@ import (
 )
 
 func showCommand() *cobra.Command {
-	var f showFlags
+	f := showFlags{targetFlags: targetFlags{name: "reference"}}
 	cmd := &cobra.Command{
 		Use:   "show [flags] FILE [-- CMD…]",
 		Short: "Draw a case, step by step",
@@ -115,11 +115,14 @@ func judgeShown(ctx context.Context, t props.Target, c corpus.Case) (verdict, er
 	if slices.ContainsFunc(c.Ops, func(op corpus.Op) bool { return op.Want != nil }) {
 		return judgeFiled(ctx, t, c)
 	}
-	return judgeReference(ctx, t, c)
+	return judgeLiteral(ctx, t, c)
 }
 
 // drawn draws c and what a target answered to it.
 func drawn(ctx context.Context, t props.Target, c corpus.Case, j judged) (*draw.Drawing, error) {
+	if f, ok := j.finding.(*props.Finding); ok {
+		c = f.Run // the case made from c by which the property does not hold
+	}
 	dir, done, err := props.Scratch(c)
 	if err != nil {
 		return nil, err

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -12,13 +11,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"example.com/ringcheck/accelerated"
 	"example.com/ringcheck/props"
 )
 
-// builtin are the implementations that -target names.
-var builtin = map[string]func() props.Target{
-	"reference": props.ReferenceTarget,
-}
+// best names the accelerated cache on the best device that there is.
+const best = "auto"
 
 // targetFlags choose the implementation that a verb works with.
 type targetFlags struct {
@@ -29,7 +27,7 @@ type targetFlags struct {
 
 // addName declares -target alone.
 func (f *targetFlags) addName(cmd *cobra.Command, usage string) {
-	cmd.Flags().StringVar(&f.name, "target", "reference", usage+": "+strings.Join(targetNames(), ", "))
+	cmd.Flags().StringVar(&f.name, "target", f.name, usage+": "+strings.Join(targetNames(), ", "))
 	_ = cmd.RegisterFlagCompletionFunc("target", cobra.FixedCompletions(targetNames(), cobra.ShellCompDirectiveNoFileComp))
 }
 
@@ -61,8 +59,7 @@ func (f *targetFlags) open(ctx context.Context) (t props.Target, closer func() e
 		return nil, nil, fmt.Errorf("-timeout is %v; give a positive time such as 60s", f.timeout)
 	}
 	if f.command == nil {
-		t, err := f.builtin()
-		return t, func() error { return nil }, err
+		return f.builtin()
 	}
 	child, err := props.StartChild(ctx, f.command, props.ChildOptions{Timeout: f.timeout})
 	if err != nil {
@@ -71,13 +68,23 @@ func (f *targetFlags) open(ctx context.Context) (t props.Target, closer func() e
 	return child, child.Close, nil
 }
 
-// builtin returns the target that -target names.
-func (f *targetFlags) builtin() (props.Target, error) {
-	newTarget, ok := builtin[f.name]
-	if !ok {
-		return nil, fmt.Errorf("-target is %q; use one of: %s", f.name, strings.Join(targetNames(), ", "))
+// builtin returns the target that -target names. The caller must call close.
+func (f *targetFlags) builtin() (t props.Target, closer func() error, err error) {
+	switch {
+	case f.name == "reference":
+		return props.ReferenceTarget(), func() error { return nil }, nil
+	case !slices.Contains(targetNames(), f.name):
+		return nil, nil, fmt.Errorf("-target is %q; use one of: %s", f.name, strings.Join(targetNames(), ", "))
 	}
-	return newTarget(), nil
+	dev, err := accelerated.Open(f.name)
+	if err != nil {
+		return nil, nil, err
+	}
+	name := f.name
+	if name == best {
+		name, _, _ = strings.Cut(dev.Name(), " ")
+	}
+	return props.AcceleratedTarget(name, dev), dev.Close, nil
 }
 
 // arguments are those that choose the same target again.
@@ -92,7 +99,7 @@ func (f *targetFlags) arguments() string {
 	return strings.Join(words, " ")
 }
 
-func targetNames() []string { return slices.Sorted(maps.Keys(builtin)) }
+func targetNames() []string { return append([]string{"reference", best}, props.Devices...) }
 
 var plainWord = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-]+$`)
 

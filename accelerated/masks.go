@@ -1,0 +1,187 @@
+package accelerated
+
+import (
+	"slices"
+	"sync"
+	"unsafe"
+
+	"example.com/ringcheck/reference/ring"
+)
+
+// Masks remembers the last mask that was built for each window, so that the
+// layers of a model build it once for each step: give their caches one Masks.
+// Equal positions make equal masks, and so do unequal ones where all is
+// visible. It may be used by several goroutines at once.
+type Masks struct {
+	dev Device
+
+	mu   sync.Mutex
+	memo map[int]*builtMask // by window of the ring
+}
+
+// NewMasks makes an empty memory of masks on a device.
+func NewMasks(dev Device) *Masks { return &Masks{dev: dev, memo: map[int]*builtMask{}} }
+
+// Close forgets all masks. Those that are leased live until they are released.
+func (m *Masks) Close() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, b := range m.memo {
+		b.drop(m.dev)
+	}
+	clear(m.memo)
+}
+
+// Upload leases a mask of the caller's.
+func (m *Masks) Upload(mask *ring.Mask) (Lease, error) {
+	const op = "upload"
+	n := mask.B * mask.N * mask.S
+	if mask.B < 1 || mask.N < 1 || mask.S < 1 || len(mask.Data) != n {
+		return Lease{}, &ring.ShapeError{Op: op, What: "mask", Got: []int{mask.B, 1, mask.N, mask.S, len(mask.Data)}, Want: []int{mask.B, 1, mask.N, mask.S, n}}
+	}
+	b := &builtMask{holders: 1, spec: Mask{B: mask.B, N: mask.N, S: mask.S}}
+	var err error
+	if b.spec.Buffer, err = m.dev.Alloc(n); err != nil {
+		return Lease{}, err
+	}
+	// A bool is a byte that is 0 or 1.
+	bytes := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(mask.Data))), n)
+	if err := m.dev.Upload(b.spec.Buffer, 0, bytes); err != nil {
+		m.dev.Free(b.spec.Buffer)
+		return Lease{}, err
+	}
+	return Lease{m, b}, nil
+}
+
+// builtMask is a mask that some lease or the memory holds.
+type builtMask struct {
+	holders int // guarded by Masks.mu
+	spec    Mask
+}
+
+func (b *builtMask) drop(dev Device) {
+	if b.holders--; b.holders == 0 {
+		dev.Free(b.spec.Buffer)
+	}
+}
+
+// Lease is a mask that is held. The zero Lease stands for no mask. It must be
+// released once; a copy is the same lease.
+type Lease struct {
+	masks *Masks
+	built *builtMask
+}
+
+// View is the mask, the zero view where there is none.
+func (l Lease) View() MaskView {
+	if l.built == nil {
+		return MaskView{}
+	}
+	s := &l.built.spec
+	return MaskView{Buffer: s.Buffer, Offset: s.Offset, B: s.B, N: s.N, S: s.S}
+}
+
+// Release gives the mask back; more than once is once.
+func (l *Lease) Release() {
+	if l.built != nil {
+		l.masks.mu.Lock()
+		l.built.drop(l.masks.dev)
+		l.masks.mu.Unlock()
+	}
+	*l = Lease{}
+}
+
+// run leases the mask that want describes and does w. The mask is the one
+// remembered for the ring's window, if that is the same; else it is built as
+// part of w, and remembered. An error changes nothing.
+func (m *Masks) run(window int, want *Mask, w *Work) (Lease, error) {
+	want.normalize()
+	m.mu.Lock()
+	b := m.memo[window]
+	if b != nil && b.spec.same(want) {
+		b.holders++
+		m.mu.Unlock()
+		l := Lease{m, b}
+		if w.Store != nil {
+			if err := m.dev.Run(w); err != nil {
+				l.Release()
+				return Lease{}, err
+			}
+		}
+		return l, nil
+	}
+	defer m.mu.Unlock()
+	size := want.B * want.N * want.S
+	built := b
+	if b == nil || b.holders > 1 || b.spec.Buffer.Size() < size {
+		// Some room beyond, since masks grow by a column a step.
+		buffer, err := m.dev.Alloc(size + size/8 + 256)
+		if err != nil {
+			return Lease{}, err
+		}
+		built = &builtMask{holders: 1, spec: Mask{Buffer: buffer}}
+	}
+	want.Buffer = built.spec.Buffer
+	w.Mask = want
+	err := m.dev.Run(w)
+	w.Mask = nil
+	if err != nil {
+		if built != b {
+			built.drop(m.dev)
+		}
+		return Lease{}, err
+	}
+	if built != b {
+		if b != nil {
+			b.drop(m.dev)
+		}
+		m.memo[window] = built
+	}
+	first := append(built.spec.First[:0], want.First...)
+	built.spec = *want
+	built.spec.First = first
+	built.holders++
+	return Lease{m, built}, nil
+}
+
+// normalize replaces what a mask does not depend on, so that equal masks are
+// described alike.
+func (m *Mask) normalize() {
+	all := m.Past+1 == m.S
+	for i, f := range m.First {
+		m.First[i] = max(0, min(f, int32(m.S)))
+		all = all && m.First[i] == 0
+	}
+	if m.Window >= m.Past+m.N {
+		m.Window = m.Past + m.N
+	} else {
+		all = false
+	}
+	if all {
+		m.Shift = 0
+	}
+}
+
+// same reports whether two normalized descriptions are of one mask.
+func (m *Mask) same(o *Mask) bool {
+	return m.B == o.B && m.N == o.N && m.S == o.S && m.Past == o.Past && m.Window == o.Window &&
+		m.Shift == o.Shift && slices.Equal(m.First, o.First)
+}
+
+// Download copies the mask to host memory; a mask of no queries for the zero
+// view, which stands for none.
+func (v MaskView) Download(dev Device) (*ring.Mask, error) {
+	m := &ring.Mask{B: v.B, N: v.N, S: v.S, Data: make([]bool, v.B*v.N*v.S)}
+	if v.Buffer == nil || len(m.Data) == 0 {
+		return m, nil
+	}
+	bytes := make([]byte, len(m.Data))
+	src := View{Buffer: v.Buffer, Offset: v.Offset, DType: ring.Bool, Shape: [4]int{1, 1, 1, len(bytes)}}
+	if err := dev.Download(bytes, src); err != nil {
+		return nil, err
+	}
+	for i, b := range bytes {
+		m.Data[i] = b != 0
+	}
+	return m, nil
+}
