@@ -61,7 +61,7 @@ var weights = map[corpus.Verb]struct{ free, even int }{
 	corpus.AppendWindowUnder: {2, 2}, corpus.MaskOp: {4, 1}, corpus.Prepare: {6, 2}, corpus.Finalize: {6, 2},
 	corpus.Filter: {5, 2}, corpus.Extend: {5, 2}, corpus.Merge: {6, 2}, corpus.Extract: {6, 2}, corpus.Trim: {5, 2},
 	corpus.Rollback: {10, 2}, corpus.Snapshot: {3, 3}, corpus.Restore: {3, 6}, corpus.Adopt: {2, 5},
-	corpus.Save: {2, 1}, corpus.Load: {2, 5}, corpus.TemporalView: {3, 2}, corpus.Release: {1, 2}, corpus.ValidOffset: {2, 2},
+	corpus.Save: {2, 1}, corpus.Load: {2, 3}, corpus.TemporalView: {3, 2}, corpus.Release: {1, 2}, corpus.ValidOffset: {2, 2},
 	corpus.ProjectedBytes: {1, 2}, corpus.Attend: {2, 2}, corpus.ToQuantized: {2, 12}, corpus.TrimFront: {10, 2},
 	corpus.Write: {20, 2}, corpus.Advance: {10, 2},
 }

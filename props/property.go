@@ -182,8 +182,9 @@ type examination struct {
 	t     Target
 	info  Info
 	c     corpus.Case
-	own   *run   // of c itself
-	legal []bool // see legality
+	own   *run    // of c itself
+	legal []bool  // see legality
+	asked *asking // see ask
 }
 
 // run is the answers to one case.

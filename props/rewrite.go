@@ -194,34 +194,26 @@ func likewise(rewrite func(w *rewriter, i int) bool) func(context.Context, *exam
 		if !any || changed.broken {
 			return nil, nil
 		}
-		plain := passed(x)
-		names := plain.m.Names()
-		names = names[max(0, len(names)-3):]
+		plain, err := x.ask(ctx)
+		if plain == nil || err != nil {
+			return nil, err
+		}
 		type pair struct{ a, b int }
 		var probes []pair
-		for _, name := range names {
-			to := name
-			if n, ok := changed.rename[name]; ok {
-				to = n
-			}
-			a, b := plain.probe(name), changed.probe(to)
-			if a >= 0 && b >= 0 {
-				probes = append(probes, pair{a, b})
+		for _, name := range plain.names {
+			if b := changed.probe(changed.current(name)); b >= 0 {
+				probes = append(probes, pair{plain.at[name], b})
 			}
 		}
 		if len(probes) == 0 || !claims(x.info, changed.c) {
 			return nil, nil
-		}
-		a, err := x.run(ctx, plain.c)
-		if err != nil {
-			return nil, err
 		}
 		b, err := x.run(ctx, changed.c)
 		if err != nil {
 			return nil, err
 		}
 		for _, p := range probes {
-			if f := sameHeld(a, b, p.a, p.b, nil); f != nil {
+			if f := sameHeld(plain.run, b, p.a, p.b, nil); f != nil {
 				return f, nil
 			}
 		}
@@ -229,12 +221,48 @@ func likewise(rewrite func(w *rewriter, i int) bool) func(context.Context, *exam
 	}
 }
 
+// asking is the case itself with some of its caches asked at the end what they
+// hold: the newest few and the newest batch.
+type asking struct {
+	run   *run
+	names []string
+	at    map[string]int // the probe of each
+}
+
+// ask runs the case that way, which all rewritings share; nil where no cache can
+// be asked.
+func (x *examination) ask(ctx context.Context) (*asking, error) {
+	if x.asked != nil {
+		return x.asked, nil
+	}
+	w, p := passed(x), &asking{at: map[string]int{}}
+	names := w.m.Names()
+	names = slices.Clone(names[max(0, len(names)-3):])
+	if batch := w.batch(); batch != "" && !slices.Contains(names, batch) {
+		names = append(names, batch)
+	}
+	for _, name := range names {
+		if at := w.probe(name); at >= 0 {
+			p.names, p.at[name] = append(p.names, name), at
+		}
+	}
+	if len(p.names) == 0 || !claims(x.info, w.c) {
+		return nil, nil
+	}
+	var err error
+	if p.run, err = x.run(ctx, w.c); err != nil {
+		return nil, err
+	}
+	x.asked = p
+	return p, nil
+}
+
 // claims reports whether a target claims all operations of a case.
 func claims(info Info, c corpus.Case) bool { return info.Lacks(c) == "" }
 
-// sameHeld compares two probes; rows maps those of b to those of a, nil to the
-// same.
-func sameHeld(a, b *run, ma, mb int, rows []int) *Finding {
+// sameHeld compares two probes; becomes says what b must hold where a holds
+// something, nil that it is the same.
+func sameHeld(a, b *run, ma, mb int, becomes func([][]int) [][]int) *Finding {
 	want, ok := a.held(ma)
 	if !ok {
 		return nil // the case itself is refused here; other properties say so
@@ -243,16 +271,15 @@ func sameHeld(a, b *run, ma, mb int, rows []int) *Finding {
 	if !ok {
 		return b.finding(mb+1, "refused (%s), although it is legal", b.steps[min(mb+1, len(b.steps)-1)].Error)
 	}
-	for i := range got {
-		from := i
-		if rows != nil {
-			from = rows[i]
-		}
-		if from >= len(want) || !slices.Equal(want[from], got[i]) {
-			return b.finding(mb+1, "row %d holds the tokens %v, want %v", i, got[i], at(want, from))
+	if becomes != nil {
+		want = becomes(want)
+	}
+	for i := range max(len(got), len(want)) {
+		if !slices.Equal(at(want, i), at(got, i)) {
+			return b.finding(mb+1, "row %d holds the tokens %v, want %v", i, at(got, i), at(want, i))
 		}
 	}
-	if rows == nil && len(got) != len(want) {
+	if len(got) != len(want) {
 		return b.finding(mb+1, "there are %d rows, want %d", len(got), len(want))
 	}
 	return nil
@@ -635,16 +662,16 @@ func (w *rewriter) copies(name string) []string {
 	return out
 }
 
-// batches returns the caches with rows to be taken apart, newest last.
-func (w *rewriter) batches() []string {
-	var out []string
-	for _, name := range w.m.Names() {
+// batch returns the newest cache with rows to be taken apart, "" if there is
+// none.
+func (w *rewriter) batch() string {
+	for _, name := range slices.Backward(w.m.Names()) {
 		info, ok := w.m.Info(name)
 		if ok && !info.Lost && !info.Pending && info.Rows > 0 && info.Columns > 0 && info.Kind.Has(corpus.Filter, w.c.Semantics) && info.Kind.Has(corpus.Update, w.c.Semantics) {
-			out = append(out, name)
+			return name
 		}
 	}
-	return out
+	return ""
 }
 
 // passed is a rewriter that has gone through the whole case.
@@ -660,11 +687,7 @@ func passed(x *examination) *rewriter {
 // own, and compares the two.
 func rowsAreSerial(ctx context.Context, x *examination) (*Finding, error) {
 	w := passed(x)
-	names := w.batches()
-	if len(names) == 0 {
-		return nil, nil
-	}
-	name := names[len(names)-1]
+	name := w.batch()
 	info, _ := w.m.Info(name)
 	serial, ok := map[corpus.Kind]corpus.Kind{
 		corpus.BatchRotating: corpus.Rotating, corpus.BatchRotatingQuantized: corpus.RotatingQuantized, corpus.BatchKV: corpus.KV,
@@ -711,90 +734,73 @@ func rowsAreSerial(ctx context.Context, x *examination) (*Finding, error) {
 }
 
 func filterCommutes(ctx context.Context, x *examination) (*Finding, error) {
-	a, b := passed(x), passed(x)
-	names := a.batches()
-	if len(names) == 0 {
-		return nil, nil
-	}
-	name := names[len(names)-1]
-	info, _ := a.m.Info(name)
+	w := passed(x)
+	name := w.batch()
+	info, _ := w.m.Info(name)
 	var rows []int
 	for i := info.Rows - 1; i >= 0; i -= 2 {
 		rows = append(rows, i)
 	}
-	b.must(corpus.Op{Verb: corpus.Filter, Cache: name, Rows: rows})
-	return compareProbes(ctx, x, a, b, a.probe(name), b.probe(name), rows)
+	return w.compare(ctx, x, name, func() string {
+		w.must(corpus.Op{Verb: corpus.Filter, Cache: name, Rows: rows})
+		return name
+	}, func(want [][]int) [][]int {
+		kept := make([][]int, len(rows))
+		for i, row := range rows {
+			kept[i] = at(want, row)
+		}
+		return kept
+	})
 }
 
-// compareProbes runs two rewritings and compares one probe of each.
-func compareProbes(ctx context.Context, x *examination, a, b *rewriter, ma, mb int, rows []int) (*Finding, error) {
-	if ma < 0 || mb < 0 || a.broken || b.broken || !claims(x.info, b.c) {
+// compare asks a cache of the case, and the one that change makes of it, what
+// they hold; becomes says what that must be.
+func (w *rewriter) compare(ctx context.Context, x *examination, name string, change func() string, becomes func([][]int) [][]int) (*Finding, error) {
+	if name == "" {
 		return nil, nil
 	}
-	ra, err := x.run(ctx, a.c)
+	plain, err := x.ask(ctx)
+	if plain == nil || err != nil {
+		return nil, err
+	}
+	before, asked := plain.at[name]
+	after := w.probe(change())
+	if !asked || after < 0 || w.broken || !claims(x.info, w.c) {
+		return nil, nil
+	}
+	r, err := x.run(ctx, w.c)
 	if err != nil {
 		return nil, err
 	}
-	rb, err := x.run(ctx, b.c)
-	if err != nil {
-		return nil, err
-	}
-	return sameHeld(ra, rb, ma, mb, rows), nil
+	return sameHeld(plain.run, r, before, after, becomes), nil
 }
 
 // extendKeeps joins a fresh batch of one longer and one shorter row to a
 // cache, on either side.
 func extendKeeps(ctx context.Context, x *examination) (*Finding, error) {
-	a, b := passed(x), passed(x)
-	names := a.batches()
-	if len(names) == 0 {
-		return nil, nil
-	}
-	name := names[len(names)-1]
-	info, _ := a.m.Info(name)
-	other := b.name()
-	a.name()
-	op := corpus.Op{Verb: corpus.New, Out: other, Kind: info.Kind, MaxSize: info.MaxSize, LeftPadding: []int{0, 1}}
-	b.must(op)
-	tokens := b.fresh(2, 3)
+	w := passed(x)
+	name := w.batch()
+	info, _ := w.m.Info(name)
+	tokens := w.fresh(2, 3)
 	tokens[1][0] = -tokens[1][0]
-	b.must(corpus.Op{Verb: corpus.Update, Cache: other, Tokens: tokens})
-	whole, joined := name, other
-	if info.Rows%2 == 0 {
-		whole, joined = other, name
-	}
-	b.must(corpus.Op{Verb: corpus.Extend, Cache: whole, Other: joined})
-	ma, mb := a.probe(name), b.probe(whole)
-	if ma < 0 || mb < 0 || a.broken || b.broken || !claims(x.info, b.c) {
-		return nil, nil
-	}
-	ra, err := x.run(ctx, a.c)
-	if err != nil {
-		return nil, err
-	}
-	rb, err := x.run(ctx, b.c)
-	if err != nil {
-		return nil, err
-	}
-	want, ok := ra.held(ma)
-	if !ok {
-		return nil, nil
-	}
-	got, ok := rb.held(mb)
-	if !ok {
-		return rb.finding(mb+1, "refused, although it is legal"), nil
-	}
-	window := info.MaxSize
-	ours := [][]int{lastOf(tokens[0], window-1), lastOf(tokens[1][1:], window-1)}
-	if whole == name {
-		want = append(want, ours...)
-	} else {
-		want = append(ours, want...)
-	}
-	if !slices.EqualFunc(want, got, slices.Equal[[]int]) {
-		return rb.finding(mb+1, "the rows hold the tokens %v, want %v", got, want), nil
-	}
-	return nil, nil
+	ours := [][]int{lastOf(tokens[0], info.MaxSize-1), lastOf(tokens[1][1:], info.MaxSize-1)}
+	onto := info.Rows%2 == 1
+	return w.compare(ctx, x, name, func() string {
+		other := w.name()
+		w.must(corpus.Op{Verb: corpus.New, Out: other, Kind: info.Kind, MaxSize: info.MaxSize, LeftPadding: []int{0, 1}})
+		w.must(corpus.Op{Verb: corpus.Update, Cache: other, Tokens: tokens})
+		whole := name
+		if !onto {
+			whole, other = other, name
+		}
+		w.must(corpus.Op{Verb: corpus.Extend, Cache: whole, Other: other})
+		return whole
+	}, func(want [][]int) [][]int {
+		if onto {
+			return append(want, ours...)
+		}
+		return append(ours, want...)
+	})
 }
 
 // lastOf is the last n of a list; all of it where n is negative, which stands
@@ -812,24 +818,19 @@ func lastOf(list []int, n int) []int {
 
 // mergeKeeps takes all rows of a batch out and merges them again.
 func mergeKeeps(ctx context.Context, x *examination) (*Finding, error) {
-	a, b := passed(x), passed(x)
-	names := a.batches()
-	if len(names) == 0 {
-		return nil, nil
-	}
-	name := names[len(names)-1]
-	info, _ := a.m.Info(name)
-	merge := corpus.Op{Verb: corpus.Merge, Out: "merged"}
-	for row := range info.Rows {
-		out := b.name()
-		b.must(corpus.Op{Verb: corpus.Extract, Cache: name, Row: row, Out: out})
-		merge.Caches = append(merge.Caches, out)
-	}
-	b.must(merge)
-	for range info.Rows {
-		a.name()
-	}
-	return compareProbes(ctx, x, a, b, a.probe(name), b.probe(merge.Out), nil)
+	w := passed(x)
+	name := w.batch()
+	info, _ := w.m.Info(name)
+	return w.compare(ctx, x, name, func() string {
+		merge := corpus.Op{Verb: corpus.Merge, Out: w.name()}
+		for row := range info.Rows {
+			out := w.name()
+			w.must(corpus.Op{Verb: corpus.Extract, Cache: name, Row: row, Out: out})
+			merge.Caches = append(merge.Caches, out)
+		}
+		w.must(merge)
+		return merge.Out
+	}, nil)
 }
 
 // attentionHolds lets a query of the last column attend over every exact ring

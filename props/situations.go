@@ -290,6 +290,25 @@ func (s *Situations) Missing(d Domain) []string {
 	return append(out, pairs...)
 }
 
+// Count is how often something occurred.
+type Count struct {
+	Name string
+	N    int
+}
+
+// Counts says how often cases got into each situation, pairs of operations
+// apart.
+func (s *Situations) Counts() []Count {
+	var out []Count
+	for i, x := range situations {
+		out = append(out, Count{x.name, s.counts[i]})
+	}
+	for _, code := range slices.Sorted(maps.Keys(s.refusals)) {
+		out = append(out, Count{"a refusal: " + code, s.refusals[code]})
+	}
+	return out
+}
+
 // String is the table of all counts; a pair of operations is counted in the
 // line of the first.
 func (s *Situations) String() string {

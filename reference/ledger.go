@@ -198,7 +198,7 @@ var Ledger = []Quirk{
 	{
 		ID: "Q16", Link: cacheSource,
 		Sentence: "An extend joins rings of different windows.",
-		Case:     "Q16", Step: 4, Field: "left_padding", MLXLM: "[0,1]", Exact: "error:max_size",
+		Case:     "Q16", Step: 4, Field: "left_padding", MLXLM: "[1,0]", Exact: "error:max_size",
 	},
 	{
 		ID: "Q18", Link: cacheSource,

@@ -1,6 +1,6 @@
 package main
 
-// mutants are the planted bugs.
+// mutants are the planted bugs, by file.
 var mutants = []mutant{
 	{
 		name: "keep ignored in order", file: "reference/rotating.go",
@@ -14,6 +14,7 @@ var mutants = []mutant{
 			return storage{}, err
 		}
 		return sinks.concatenate(op, s.cut(0, c.idx))`,
+		kills: []string{"D-30", "P21", "Q05", "item-095"},
 	},
 	{
 		name: "keep ignored in wrap", file: "reference/rotating.go",
@@ -21,21 +22,25 @@ var mutants = []mutant{
 `,
 		new: `idx = 0
 `,
+		kills: []string{"D-30", "M35", "P21", "Q05", "Q07", "item-095"},
 	},
 	{
 		name: "keep ignored in trim", file: "reference/rotating.go",
-		old: "return s.cut(0, c.keep).concatenate(op, s.cut(t+c.keep, s.columns()))",
-		new: "return s.cut(t, s.columns()), nil",
+		old:   "return s.cut(0, c.keep).concatenate(op, s.cut(t+c.keep, s.columns()))",
+		new:   "return s.cut(t, s.columns()), nil",
+		kills: []string{"D-30", "M35", "P21", "Q05", "item-095"},
 	},
 	{
 		name: "growth in one step", file: "reference/rotating.go",
-		old: "size := min(c.Step, c.maxSize-c.offset)",
-		new: "size := c.maxSize - c.offset",
+		old:   "size := min(c.Step, c.maxSize-c.offset)",
+		new:   "size := c.maxSize - c.offset",
+		kills: []string{"M33-exact", "Q29"},
 	},
 	{
 		name: "growth of a batch in one step", file: "reference/batch_rotating.go",
-		old: "size := min(c.Step, w-total)",
-		new: "size := w - total",
+		old:   "size := min(c.Step, w-total)",
+		new:   "size := w - total",
+		kills: []string{"item-012", "item-024", "item-047", "item-073", "item-082"},
 	},
 	{
 		name: "batch trim a no-op", file: "reference/rowstate.go",
@@ -43,12 +48,14 @@ var mutants = []mutant{
 `,
 		new: `n = 0
 `,
+		kills: []string{"Q12"},
 	},
 	{
 		name: "extend without its crop", file: "reference/batch_kv.go",
 		old: `s = s.cut(0, right)
 `,
-		new: "",
+		new:   "",
+		kills: []string{"item-083", "item-100"},
 	},
 	{
 		name: "extend of two empty batches joins nothing", file: "reference/batch_rotating.go",
@@ -59,33 +66,39 @@ var mutants = []mutant{
 	}
 	a, b := c.rows, other.rows
 `,
+		kills: []string{"E7"},
 	},
 	{
 		name: "spare columns not cut before a block", file: "reference/batch_rotating.go",
-		old: "held = held.cut(0, state.p.Idx)",
-		new: "held = held.cut(0, held.columns())",
+		old:   "held = held.cut(0, state.p.Idx)",
+		new:   "held = held.cut(0, held.columns())",
+		kills: []string{"D-23", "S-2", "S-2-exact", "item-047", "item-078"},
 	},
 	{
 		name: "roll to the left", file: "reference/array.go",
-		old: "shift := shifts[b%len(shifts)] % s",
-		new: "shift := -shifts[b%len(shifts)] % s",
+		old:   "shift := shifts[b%len(shifts)] % s",
+		new:   "shift := -shifts[b%len(shifts)] % s",
+		kills: []string{"M29-exact", "Q20", "item-028"},
 	},
 	{
 		name: "left padding not lowered on rotation", file: "reference/rowstate.go",
 		old: `if s.p.Rotated {
 		s.lower(n)
 	}`,
-		new: "",
+		new:   "",
+		kills: []string{"item-040"},
 	},
 	{
 		name: "mask rolled one column short", file: "reference/mask.go",
-		old: "m = rollMask(m, idx+1)",
-		new: "m = rollMask(m, idx)",
+		old:   "m = rollMask(m, idx+1)",
+		new:   "m = rollMask(m, idx)",
+		kills: []string{"D-2", "E3", "M05", "item-032", "item-045", "item-071"},
 	},
 	{
 		name: "extract without the clamp", file: "reference/batch_rotating.go",
-		old: "from := max(0, p.LeftPadding[row])",
-		new: "from := p.LeftPadding[row]",
+		old:   "from := max(0, p.LeftPadding[row])",
+		new:   "from := p.LeftPadding[row]",
+		kills: []string{"D-22", "D-30", "M11", "M35", "O-2"},
 	},
 	{
 		name: "block before the ring is in order", file: "reference/rotating.go",
@@ -96,21 +109,25 @@ var mutants = []mutant{
 		if ordered`,
 		new: `ordered, err := c.store, error(nil)
 		if ordered`,
+		kills: []string{"M01"},
 	},
 	{
 		name: "block drops by the write position", file: "reference/rotating.go",
-		old: "c.trimmed(op, ordered.columns()-c.maxSize+1, ordered)",
-		new: "c.trimmed(op, c.idx-c.maxSize+1, ordered)",
+		old:   "c.trimmed(op, ordered.columns()-c.maxSize+1, ordered)",
+		new:   "c.trimmed(op, c.idx-c.maxSize+1, ordered)",
+		kills: []string{"M04"},
 	},
 	{
 		name: "block keeps W columns", file: "reference/rotating.go",
-		old: "ordered.columns()-c.maxSize+1, ordered)",
-		new: "ordered.columns()-c.maxSize, ordered)",
+		old:   "ordered.columns()-c.maxSize+1, ordered)",
+		new:   "ordered.columns()-c.maxSize, ordered)",
+		kills: []string{"M02"},
 	},
 	{
 		name: "block keeps W-2 columns", file: "reference/rotating.go",
-		old: "ordered.columns()-c.maxSize+1, ordered)",
-		new: "ordered.columns()-c.maxSize+2, ordered)",
+		old:   "ordered.columns()-c.maxSize+1, ordered)",
+		new:   "ordered.columns()-c.maxSize+2, ordered)",
+		kills: []string{"P01"},
 	},
 	{
 		name: "block returns W columns at most", file: "reference/rotating.go",
@@ -118,67 +135,40 @@ var mutants = []mutant{
 	return s.clone().KV, nil`,
 		new: `c.rotated = false
 	return s.cut(-c.maxSize, s.columns()).KV, nil`,
-	},
-	{
-		name: "unused columns stay in order", file: "reference/rotating.go",
-		old: "return s.cut(0, c.idx), nil",
-		new: "return s, nil",
+		kills: []string{"P22"},
 	},
 	{
 		name: "serial ring wraps one column early", file: "reference/rotating.go",
-		old: "if idx == c.maxSize {",
-		new: "if idx == c.maxSize-1 {",
+		old:   "if idx == c.maxSize {",
+		new:   "if idx == c.maxSize-1 {",
+		kills: []string{"M37", "M37-exact", "P29"},
 	},
 	{
 		name: "serial overshoot cut one column short", file: "reference/rotating.go",
-		old: "if t := s.columns() - c.maxSize; t > 0 {",
-		new: "if t := s.columns() - c.maxSize - 1; t > 0 {",
-	},
-	{
-		name: "serial size without the window", file: "reference/rotating.go",
-		old: "Size() int { return min(c.offset, c.maxSize) }",
-		new: "Size() int { return c.offset }",
-	},
-	{
-		name: "serial ring trimmable when full", file: "reference/rotating.go",
-		old: "Trimmable() bool { return c.offset < c.maxSize }",
-		new: "Trimmable() bool { return c.offset <= c.maxSize }",
+		old:   "if t := s.columns() - c.maxSize; t > 0 {",
+		new:   "if t := s.columns() - c.maxSize - 1; t > 0 {",
+		kills: []string{"Q27"},
 	},
 	{
 		name: "serial trim unguarded", file: "reference/rotating.go",
 		old: `if err := checkTrim(n, c.offset, c.maxSize, c.active()); err != nil {
 			return 0, err
 		}`,
-		new: "",
+		new:   "",
+		kills: []string{"M31-exact", "M33-exact", "P10", "P13-exact", "Q09-exact"},
 	},
 	{
 		name: "serial trim leaves the write position", file: "reference/rotating.go",
 		old: `c.offset -= n
 	c.idx -= n`,
-		new: "c.offset -= n",
-	},
-	{
-		name: "serial trim takes no negative number", file: "reference/rotating.go",
-		old: "n = min(c.offset, n)",
-		new: "n = max(0, min(c.offset, n))",
-	},
-	{
-		name: "serial trim past the start", file: "reference/rotating.go",
-		old: "n = min(c.offset, n)",
-		new: "n = min(c.maxSize, n)",
-	},
-	{
-		name: "serial view by the buffer", file: "reference/rotating.go",
-		old: `if c.offset < c.store.columns() {
-		return c.store.cut(0, c.offset).KV
-	}
-`,
-		new: "",
+		new:   "c.offset -= n",
+		kills: []string{"M31", "M32", "P04", "Q10", "Q11"},
 	},
 	{
 		name: "ring quantized in either semantics", file: "reference/rotating.go",
-		old: "if c.semantics == ring.MLXLM || c.format != (Format{}) {",
-		new: "if c.format != (Format{}) {",
+		old:   "if c.semantics == ring.MLXLM || c.format != (Format{}) {",
+		new:   "if c.format != (Format{}) {",
+		kills: []string{"D-25", "M36"},
 	},
 	{
 		name: "quantized form starts anew", file: "reference/rotating.go",
@@ -187,6 +177,7 @@ var mutants = []mutant{
 		new: `out := *c
 	out.idx = 0
 	out.format = f`,
+		kills: []string{"D-25-exact", "M36-exact"},
 	},
 	{
 		name: "one query of a ring without a mask", file: "reference/rotating.go",
@@ -195,108 +186,85 @@ var mutants = []mutant{
 			return nil, nil
 		}
 		return RingMask(c.position(), n, w, n > 1 || c.short(), ring.Exact), nil`,
-	},
-	{
-		name: "one query of a ring always masked", file: "reference/rotating.go",
-		old: `if window == nil || c.offset < *window || c.maxSize <= *window {
-		return nil, nil
-	}`,
-		new: `if window == nil {
-		window = &c.maxSize
-	}`,
+		kills: []string{"D-17-exact", "E3", "item-034"},
 	},
 	{
 		name: "one query's window one column wide of it", file: "reference/rotating.go",
-		old: "m.Data[j] = j >= m.S-*window",
-		new: "m.Data[j] = j >= m.S-*window-1",
+		old:   "m.Data[j] = j >= m.S-*window",
+		new:   "m.Data[j] = j >= m.S-*window-1",
+		kills: []string{"D-17", "Q24", "item-097"},
 	},
 	{
 		name: "block's mask as wide as the offset", file: "reference/rotating.go",
-		old: "return CausalMask(n, min(c.maxSize-1, c.offset), &w, nil), nil",
-		new: "return CausalMask(n, c.offset, &w, nil), nil",
-	},
-	{
-		name: "one query's mask not rolled", file: "reference/rotating.go",
-		old: "return rollMask(m, idx+1), nil",
-		new: "return m, nil",
+		old:   "return CausalMask(n, min(c.maxSize-1, c.offset), &w, nil), nil",
+		new:   "return CausalMask(n, c.offset, &w, nil), nil",
+		kills: []string{"M02", "P01", "P03", "P22", "Q05", "item-097"},
 	},
 	{
 		name: "window of 0 taken as it stands", file: "reference/rotating.go",
-		old: "if window == nil || *window == 0 {",
-		new: "if window == nil {",
+		old:   "if window == nil || *window == 0 {",
+		new:   "if window == nil {",
+		kills: []string{"D-18", "Q24"},
 	},
 	{
 		name: "window below 1 accepted", file: "reference/rotating.go",
-		old: "if *window < 1 {",
-		new: "if *window < -1 {",
+		old:   "if *window < 1 {",
+		new:   "if *window < -1 {",
+		kills: []string{"D-18-exact", "E3", "Q24-exact", "item-071"},
 	},
 	{
 		name: "window wider than the ring", file: "reference/rotating.go",
-		old: "return min(*window, maxSize), nil",
-		new: "return *window, nil",
-	},
-	{
-		name: "negative trim accepted", file: "reference/rotating.go",
-		old: "case n < 0:",
-		new: "case n < -maxSize:",
+		old:   "return min(*window, maxSize), nil",
+		new:   "return *window, nil",
+		kills: []string{"E3", "item-045"},
 	},
 	{
 		name: "full ring trimmed", file: "reference/rotating.go",
-		old: "case total >= maxSize:",
-		new: "case total > maxSize:",
+		old:   "case total >= maxSize:",
+		new:   "case total > maxSize:",
+		kills: []string{"S-4", "item-078"},
 	},
 	{
 		name: "trim past the shortest row", file: "reference/rotating.go",
-		old: "case n > held:",
-		new: "case n > held+1:",
+		old:   "case n > held:",
+		new:   "case n > held+1:",
+		kills: []string{"E6", "O-5-exact", "Q04-exact", "item-078"},
 	},
 	{
 		name: "update of no tokens accepted", file: "reference/rotating.go",
-		old: "if semantics == ring.Exact && keys.Columns() == 0 {",
-		new: "if semantics == ring.MLXLM && keys.Columns() == 0 {",
-	},
-	{
-		name: "rows of an update unchecked", file: "reference/rotating.go",
-		old: "if rows >= 0 && keys.Rows() != rows {",
-		new: "if rows >= 0 && keys.Rows() > rows {",
+		old:   "if semantics == ring.Exact && keys.Columns() == 0 {",
+		new:   "if semantics == ring.MLXLM && keys.Columns() == 0 {",
+		kills: []string{"E6", "M34", "M34-exact"},
 	},
 	{
 		name: "sinks accepted", file: "reference/rotating.go",
-		old: "if keep != 0 {",
-		new: "if keep < 0 {",
+		old:   "if keep != 0 {",
+		new:   "if keep < 0 {",
+		kills: []string{"D-30-exact", "E6", "M35-exact", "Q07-exact"},
 	},
 	{
 		name: "ring without a window accepted", file: "reference/rotating.go",
-		old: "if maxSize < 1 {",
-		new: "if maxSize < 0 {",
+		old:   "if maxSize < 1 {",
+		new:   "if maxSize < 0 {",
+		kills: []string{"E9"},
 	},
 	{
 		name: "batch ring without a window accepted", file: "reference/batch_rotating.go",
-		old: "if maxSize < 1 {",
-		new: "if maxSize < 0 {",
+		old:   "if maxSize < 1 {",
+		new:   "if maxSize < 0 {",
+		kills: []string{"E9", "item-058"},
 	},
 	{
 		name: "short ring written in place", file: "reference/rotating.go",
-		old: "return c.semantics == ring.Exact && c.active() < min(c.offset, c.maxSize)",
-		new: "return false",
+		old:   "return c.semantics == ring.Exact && c.active() < min(c.offset, c.maxSize)",
+		new:   "return false",
+		kills: []string{"E10", "O-3-exact", "P12"},
 	},
 	{
 		name: "short ring taken for a wrapped one", file: "reference/rotating.go",
-		old: "wrapped = c.rotated // a short row is not a wrapped one (E10)",
-		new: "wrapped = wrapped || c.rotated",
-	},
-	{
-		name: "batch block before the ring is in order", file: "reference/batch_rotating.go",
-		old: `held, state = c.temporalOrder()
-`,
-		new: `held, state = c.store, c.rows
-		state.order(held.columns())
-`,
-	},
-	{
-		name: "batch order turns the wrong way", file: "reference/storage.go",
-		old: "return s.roll(-idx)",
-		new: "return s.roll(idx)",
+		old:   "wrapped = c.rotated // a short row is not a wrapped one (E10)",
+		new:   "wrapped = wrapped || c.rotated",
+		kills: []string{"E10"},
 	},
 	{
 		name: "block drops before it rolls", file: "reference/batch_rotating.go",
@@ -312,13 +280,7 @@ var mutants = []mutant{
 			return ring.KV{}, err
 		}
 		if roll != nil {`,
-	},
-	{
-		name: "pending rows not rolled by a block", file: "reference/batch_rotating.go",
-		old: `if roll != nil {
-			if held`,
-		new: `if false {
-			if held`,
+		kills: []string{"O-6-exact", "item-031"},
 	},
 	{
 		name: "roll of a block not counted", file: "reference/batch_rotating.go",
@@ -329,11 +291,13 @@ var mutants = []mutant{
 		evicted`,
 		new: `}
 		evicted`,
+		kills: []string{"Q02-exact", "item-009", "item-043"},
 	},
 	{
 		name: "one pending column is a decode", file: "reference/batch_rotating.go",
-		old: "inPlace := keys.Columns() == 1 && !(c.semantics == ring.Exact && c.rows.Pending())",
-		new: "inPlace := keys.Columns() == 1",
+		old:   "inPlace := keys.Columns() == 1 && !(c.semantics == ring.Exact && c.rows.Pending())",
+		new:   "inPlace := keys.Columns() == 1",
+		kills: []string{"D-1-exact"},
 	},
 	{
 		name: "decode while padding is pending", file: "reference/batch_rotating.go",
@@ -341,7 +305,8 @@ var mutants = []mutant{
 		return ring.KV{}, &ring.PendingPaddingError{Op: op}
 	}
 	s, state, n`,
-		new: "s, state, n",
+		new:   "s, state, n",
+		kills: []string{"D-1", "D-5", "O-6", "Q02"},
 	},
 	{
 		name: "loaded batch decodes", file: "reference/batch_rotating.go",
@@ -349,7 +314,8 @@ var mutants = []mutant{
 		return ring.KV{}, &ring.RaisesError{Op: op, Why: "a loaded cache has no lengths"}
 	}
 	if c.rows.Pending() {`,
-		new: "if c.rows.Pending() {",
+		new:   "if c.rows.Pending() {",
+		kills: []string{"M23"},
 	},
 	{
 		name: "loaded batch finalizes", file: "reference/batch_rotating.go",
@@ -357,46 +323,45 @@ var mutants = []mutant{
 		return &ring.RaisesError{Op: op, Why: "a loaded cache has no lengths"}
 	}
 `,
-		new: "",
+		new:   "",
+		kills: []string{"D-24", "Q03"},
 	},
 	{
 		name: "announcement does not repair a loaded batch", file: "reference/batch_rotating.go",
 		old: `c.loaded = c.loaded && !state.Pending()
 `,
-		new: "",
+		new:   "",
+		kills: []string{"O-4"},
 	},
 	{
 		name: "batch growth where none is due", file: "reference/batch_rotating.go",
-		old: "(total >= s.columns() && s.columns() < w)",
-		new: "(total >= s.columns()-1 && s.columns() < w)",
+		old:   "(total >= s.columns() && s.columns() < w)",
+		new:   "(total >= s.columns()-1 && s.columns() < w)",
+		kills: []string{"P09", "Q04-exact", "item-012", "item-052", "item-073", "item-082"},
 	},
 	{
 		name: "batch overshoot cut one column short", file: "reference/batch_rotating.go",
-		old: "if t := s.columns() - w; t > 0 {",
-		new: "if t := s.columns() - w - 1; t > 0 {",
-	},
-	{
-		name: "batch view by the buffer", file: "reference/batch_rotating.go",
-		old: `if total := c.rows.p.Total; total < c.store.columns() {
-		return c.store.cut(0, total).KV
-	}
-`,
-		new: "",
+		old:   "if t := s.columns() - w; t > 0 {",
+		new:   "if t := s.columns() - w - 1; t > 0 {",
+		kills: []string{"item-046", "item-074"},
 	},
 	{
 		name: "left padding on columns accepted", file: "reference/batch_rotating.go",
-		old: "late := pad.LeftPadding != nil && !c.store.none()",
-		new: "late := pad.LeftPadding != nil && c.store.none() && c.rows.p.Total > 0",
+		old:   "late := pad.LeftPadding != nil && !c.store.none()",
+		new:   "late := pad.LeftPadding != nil && c.store.none() && c.rows.p.Total > 0",
+		kills: []string{"D-8", "D-8-exact", "E6"},
 	},
 	{
 		name: "finalize of nothing refused", file: "reference/batch_rotating.go",
-		old: "if s.none() && c.semantics == ring.MLXLM {",
-		new: "if s.none() {",
+		old:   "if s.none() && c.semantics == ring.MLXLM {",
+		new:   "if s.none() {",
+		kills: []string{"D-9-exact", "E7", "item-042"},
 	},
 	{
 		name: "finalize of nothing accepted", file: "reference/batch_rotating.go",
-		old: "if s.none() && c.semantics == ring.MLXLM {",
-		new: "if false {",
+		old:   "if s.none() && c.semantics == ring.MLXLM {",
+		new:   "if false {",
+		kills: []string{"D-9"},
 	},
 	{
 		name: "finalize moves no column", file: "reference/batch_rotating.go",
@@ -404,14 +369,16 @@ var mutants = []mutant{
 		return err
 	}
 	if err := state.Finalize()`,
-		new: "if err := state.Finalize()",
+		new:   "if err := state.Finalize()",
+		kills: []string{"item-042"},
 	},
 	{
 		name: "batch trim unguarded", file: "reference/batch_rotating.go",
 		old: `if err := checkTrim(n, c.rows.p.Total, c.rows.p.MaxSize, c.shortestRow()); err != nil {
 			return 0, err
 		}`,
-		new: "",
+		new:   "",
+		kills: []string{"Q10-exact", "Q12-exact"},
 	},
 	{
 		name: "trim while padding is pending", file: "reference/batch_rotating.go",
@@ -419,86 +386,44 @@ var mutants = []mutant{
 			return 0, &ring.PendingPaddingError{Op: "trim"}
 		}
 `,
-		new: "",
-	},
-	{
-		name: "trim heeds the longest row", file: "reference/batch_rotating.go",
-		old: "held = min(held, c.rows.Held(i))",
-		new: "held = max(held, c.rows.Held(i))",
+		new:   "",
+		kills: []string{"D-23-exact", "E5", "S-4"},
 	},
 	{
 		name: "mask of a pending column is a decode's", file: "reference/batch_rotating.go",
-		old: "n > 1 || (c.semantics == ring.Exact && c.rows.Pending())",
-		new: "n > 1",
+		old:   "n > 1 || (c.semantics == ring.Exact && c.rows.Pending())",
+		new:   "n > 1",
+		kills: []string{"D-2-exact", "item-035", "item-045", "item-071"},
 	},
 	{
 		name: "mask of a pending column is a block's everywhere", file: "reference/batch_rotating.go",
-		old: "n > 1 || (c.semantics == ring.Exact && c.rows.Pending())",
-		new: "n > 1 || c.rows.Pending()",
+		old:   "n > 1 || (c.semantics == ring.Exact && c.rows.Pending())",
+		new:   "n > 1 || c.rows.Pending()",
+		kills: []string{"D-2"},
 	},
 	{
 		name: "filter of no rows refused", file: "reference/batch_rotating.go",
-		old: "if len(rows) == 0 && c.semantics == ring.MLXLM {",
-		new: "if len(rows) == 0 {",
-	},
-	{
-		name: "filter moves no column", file: "reference/batch_rotating.go",
-		old: "c.store = c.store.takeRows(rows)",
-		new: `c.store = c.store.takeRows(rows[:len(rows):len(rows)]).clone()
-		if len(rows) == c.rows.BatchSize() {
-			c.store = c.store.takeRows(rows).clone()
-		}`,
-	},
-	{
-		name: "filter takes rows in the old order", file: "reference/batch_rotating.go",
-		old: "c.store = c.store.takeRows(rows)",
-		new: `sorted := append([]int{}, rows...)
-		for i := range sorted {
-			for j := range i {
-				if sorted[j] > sorted[i] {
-					sorted[i], sorted[j] = sorted[j], sorted[i]
-				}
-			}
-		}
-		c.store = c.store.takeRows(sorted)`,
-	},
-	{
-		name: "extend while padding is pending", file: "reference/batch_rotating.go",
-		old: "if c.rows.Pending() || other.rows.Pending() {",
-		new: "if false {",
+		old:   "if len(rows) == 0 && c.semantics == ring.MLXLM {",
+		new:   "if len(rows) == 0 {",
+		kills: []string{"E6", "item-069", "item-070", "item-077"},
 	},
 	{
 		name: "extend of a pending batch", file: "reference/batch_rotating.go",
-		old: "if c.rows.Pending() || other.rows.Pending() {",
-		new: "if c.rows.Pending() {",
+		old:   "if c.rows.Pending() || other.rows.Pending() {",
+		new:   "if c.rows.Pending() {",
+		kills: []string{"E5"},
 	},
 	{
 		name: "extend across windows", file: "reference/batch_rotating.go",
-		old: "if a.rows.p.MaxSize != b.rows.p.MaxSize {",
-		new: "if false {",
-	},
-	{
-		name: "extend across formats", file: "reference/batch_rotating.go",
-		old: `if a.format != b.format {
-		return &ring.QuantError{Op: op, GroupSize: b.format.GroupSize, Bits: b.format.Bits}
-	}
-	return nil`,
-		new: "return nil",
-	},
-	{
-		name: "extend asks for one window everywhere", file: "reference/batch_rotating.go",
-		old: `if c.semantics == ring.Exact {
-		if c.rows.Pending() || other`,
-		new: `if a, b := c.rows.p.MaxSize, other.rows.p.MaxSize; a != b {
-		return &ring.MaxSizeError{Op: op, Got: b, Want: a}
-	}
-	if c.semantics == ring.Exact {
-		if c.rows.Pending() || other`,
+		old:   "if a.rows.p.MaxSize != b.rows.p.MaxSize {",
+		new:   "if false {",
+		kills: []string{"E6", "Q16-exact"},
 	},
 	{
 		name: "extend of a wrapped ring out of order", file: "reference/batch_rotating.go",
-		old: "if a.p.Rotated != b.p.Rotated || a.p.Idx != b.p.Idx {",
-		new: "if a.p.Idx != b.p.Idx {",
+		old:   "if a.p.Rotated != b.p.Rotated || a.p.Idx != b.p.Idx {",
+		new:   "if a.p.Idx != b.p.Idx {",
+		kills: []string{"item-083"},
 	},
 	{
 		name: "extend forgets the padding that it adds", file: "reference/batch_rotating.go",
@@ -506,17 +431,20 @@ var mutants = []mutant{
 `,
 		new: `_ = lefts
 `,
+		kills: []string{"M09", "Q16", "item-025", "item-083"},
 	},
 	{
 		name: "extend forgets the larger total", file: "reference/batch_rotating.go",
 		old: `a.p.Total = max(a.p.Total, b.p.Total)
 `,
-		new: "",
+		new:   "",
+		kills: []string{"Q16"},
 	},
 	{
 		name: "extend reads the size of the other side", file: "reference/batch_kv.go",
-		old: "return zeros(p.DType, rows, p.Shape[1], 0, p.Shape[3])",
-		new: "return zeros(p.DType, p.Shape[0], p.Shape[1], 0, p.Shape[3])",
+		old:   "return zeros(p.DType, rows, p.Shape[1], 0, p.Shape[3])",
+		new:   "return zeros(p.DType, p.Shape[0], p.Shape[1], 0, p.Shape[3])",
+		kills: []string{"M09"},
 	},
 	{
 		name: "extract while padding is pending", file: "reference/batch_rotating.go",
@@ -524,7 +452,8 @@ var mutants = []mutant{
 		return nil, &ring.PendingPaddingError{Op: op}
 	}
 `,
-		new: "",
+		new:   "",
+		kills: []string{"E5", "M29-exact"},
 	},
 	{
 		name: "extract refused while pending everywhere", file: "reference/batch_rotating.go",
@@ -536,6 +465,7 @@ var mutants = []mutant{
 		return nil, &ring.PendingPaddingError{Op: op}
 	}
 `,
+		kills: []string{"M29"},
 	},
 	{
 		name: "extract of nothing raises everywhere", file: "reference/batch_rotating.go",
@@ -547,6 +477,7 @@ var mutants = []mutant{
 			return nil, &ring.RaisesError{Op: op, Why: "the cache is empty"}
 		}
 		out.offset`,
+		kills: []string{"D-12-exact", "E7", "E9", "Q13-exact", "item-076", "item-080"},
 	},
 	{
 		name: "extract of nothing is empty everywhere", file: "reference/batch_rotating.go",
@@ -554,69 +485,64 @@ var mutants = []mutant{
 			return nil, &ring.RaisesError{Op: op, Why: "the cache is empty"}
 		}
 		out.offset`,
-		new: "out.offset",
+		new:   "out.offset",
+		kills: []string{"D-12", "Q13"},
 	},
 	{
 		name: "extract out of order", file: "reference/batch_rotating.go",
-		old: "s, to = s.temporal(p.Idx), p.MaxSize",
-		new: "to = p.MaxSize",
+		old:   "s, to = s.temporal(p.Idx), p.MaxSize",
+		new:   "to = p.MaxSize",
+		kills: []string{"D-22-exact"},
 	},
 	{
 		name: "extract brings the spare columns", file: "reference/batch_rotating.go",
-		old: "s, to := c.store.takeRows([]int{row}), p.Idx",
-		new: "s, to := c.store.takeRows([]int{row}), c.store.columns()",
+		old:   "s, to := c.store.takeRows([]int{row}), p.Idx",
+		new:   "s, to := c.store.takeRows([]int{row}), c.store.columns()",
+		kills: []string{"D-16", "D-16-exact", "O-5"},
 	},
 	{
 		name: "extract ignores its limit", file: "reference/batch_rotating.go",
-		old: "from = max(from, to-limit)",
-		new: "from = max(from, 0)",
-	},
-	{
-		name: "extract takes the oldest of its limit", file: "reference/batch_rotating.go",
-		old: "from = max(from, to-limit)",
-		new: "to = min(to, from+limit)",
-	},
-	{
-		name: "extract with the ring's offset", file: "reference/batch_rotating.go",
-		old: "out.offset, out.idx = p.Offset[row], out.store.columns()",
-		new: "out.offset, out.idx = out.store.columns(), out.store.columns()",
+		old:   "from = max(from, to-limit)",
+		new:   "from = max(from, 0)",
+		kills: []string{"D-11", "E10", "item-030", "item-050", "item-076"},
 	},
 	{
 		name: "extract without a limit to its limit", file: "reference/batch_rotating.go",
-		old: "if limit < 1 {",
-		new: "if limit < 0 {",
+		old:   "if limit < 1 {",
+		new:   "if limit < 0 {",
+		kills: []string{"D-11"},
 	},
 	{
 		name: "merge measures by the offset", file: "reference/batch_rotating.go",
-		old: "stores[i], lengths[i], offset[i] = c.store, c.Size(), c.offset",
-		new: "stores[i], lengths[i], offset[i] = c.store, c.offset, c.offset",
+		old:   "stores[i], lengths[i], offset[i] = c.store, c.Size(), c.offset",
+		new:   "stores[i], lengths[i], offset[i] = c.store, c.offset, c.offset",
+		kills: []string{"M06", "O-3"},
 	},
 	{
 		name: "merge measures by the write position", file: "reference/batch_rotating.go",
-		old: "stores[i], lengths[i], offset[i] = c.store, c.Size(), c.offset",
-		new: "stores[i], lengths[i], offset[i] = c.store, c.idx, c.offset",
-	},
-	{
-		name: "merge gives rows the width as offset", file: "reference/batch_rotating.go",
-		old: "stores[i], lengths[i], offset[i] = c.store, c.Size(), c.offset",
-		new: "stores[i], lengths[i], offset[i] = c.store, c.Size(), c.Size()",
+		old:   "stores[i], lengths[i], offset[i] = c.store, c.Size(), c.offset",
+		new:   "stores[i], lengths[i], offset[i] = c.store, c.idx, c.offset",
+		kills: []string{"M07", "P13"},
 	},
 	{
 		name: "merge believes a short ring", file: "reference/batch_rotating.go",
 		old: `lengths[i] = min(c.active(), c.maxSize)
 `,
-		new: "",
+		new:   "",
+		kills: []string{"E10", "O-3-exact"},
 	},
 	{
 		name: "merge takes the oldest columns", file: "reference/batch_rotating.go",
 		old: "stores[i] = ordered.cut(from, ordered.columns())",
 		new: `_ = from
 		stores[i] = ordered.cut(0, lengths[i])`,
+		kills: []string{"M07", "O-3"},
 	},
 	{
 		name: "merge out of order", file: "reference/batch_rotating.go",
-		old: "ordered, err := c.temporalOrder(op, c.store)",
-		new: "ordered, err := c.store, error(nil)",
+		old:   "ordered, err := c.temporalOrder(op, c.store)",
+		new:   "ordered, err := c.store, error(nil)",
+		kills: []string{"P11"},
 	},
 	{
 		name: "merge needs columns in every row", file: "reference/batch_rotating.go",
@@ -628,25 +554,21 @@ var mutants = []mutant{
 			return nil, &ring.EmptyError{Op: op}
 		}
 		ordered`,
+		kills: []string{"M08", "item-029", "item-054"},
 	},
 	{
 		name: "merge across windows", file: "reference/batch_rotating.go",
-		old: "if c.maxSize != first.maxSize {",
-		new: "if false {",
+		old:   "if c.maxSize != first.maxSize {",
+		new:   "if false {",
+		kills: []string{"D-20", "D-20-exact"},
 	},
 	{
 		name: "merge across formats", file: "reference/batch_rotating.go",
 		old: `if c.format != first.format {
 			return nil, &ring.QuantError{Op: op, GroupSize: c.format.GroupSize, Bits: c.format.Bits}
 		}`,
-		new: "",
-	},
-	{
-		name: "merge left-justified", file: "reference/batch_kv.go",
-		old: `padding[i] = width - n
-`,
-		new: `padding[i] = 0 * n
-`,
+		new:   "",
+		kills: []string{"E9", "item-080"},
 	},
 	{
 		name: "offsets start at zero", file: "reference/rowstate.go",
@@ -654,6 +576,7 @@ var mutants = []mutant{
 `,
 		new: `s.p.Offset[i] = 0 * left
 `,
+		kills: []string{"item-002"},
 	},
 	{
 		name: "restore keeps what is pending", file: "reference/serving.go",
@@ -663,39 +586,46 @@ var mutants = []mutant{
 	if c.rows.p.Ends == nil {
 		c.rows.p.Ends = ends
 	}`,
+		kills: []string{"item-004"},
 	},
 	{
 		name: "restore drops what is pending", file: "reference/serving.go",
 		old: "c.store, c.rows.p = s.store.clone(), s.position.Clone()",
 		new: `c.store, c.rows.p = s.store.clone(), s.position.Clone()
 	c.rows.p.Ends = nil`,
+		kills: []string{"E5"},
 	},
 	{
 		name: "restore shares the columns", file: "reference/serving.go",
-		old: "c.store, c.rows.p = s.store.clone(), s.position.Clone()",
-		new: "c.store, c.rows.p = s.store, s.position.Clone()",
+		old:   "c.store, c.rows.p = s.store.clone(), s.position.Clone()",
+		new:   "c.store, c.rows.p = s.store, s.position.Clone()",
+		kills: []string{"P09"},
 	},
 	{
 		name: "snapshot shares the columns", file: "reference/serving.go",
-		old: "return &Snapshot{semantics: c.semantics, step: c.Step, format: c.format, store: c.store.clone(), position: c.rows.Position()}",
-		new: "return &Snapshot{semantics: c.semantics, step: c.Step, format: c.format, store: c.store, position: c.rows.Position()}",
+		old:   "return &Snapshot{semantics: c.semantics, step: c.Step, format: c.format, store: c.store.clone(), position: c.rows.Position()}",
+		new:   "return &Snapshot{semantics: c.semantics, step: c.Step, format: c.format, store: c.store, position: c.rows.Position()}",
+		kills: []string{"P09", "Q08", "item-068"},
 	},
 	{
 		name: "serial snapshot shares the columns", file: "reference/serving.go",
-		old: "keep: c.keep, format: c.format, store: c.store.clone()",
-		new: "keep: c.keep, format: c.format, store: c.store",
+		old:   "keep: c.keep, format: c.format, store: c.store.clone()",
+		new:   "keep: c.keep, format: c.format, store: c.store",
+		kills: []string{"P10-exact"},
 	},
 	{
 		name: "snapshot of one kind serves the other", file: "reference/serving.go",
 		old: `case s.serial != serial:
 		return &ring.NotSupportedError{Op: op, Kind: "a snapshot of the other kind of ring"}
 `,
-		new: "",
+		new:   "",
+		kills: []string{"item-039"},
 	},
 	{
 		name: "announcement makes no rows", file: "reference/rowstate.go",
-		old: "s.BatchSize() == 0 && rows > 0 {",
-		new: "s.BatchSize() == 0 && rows > 99 {",
+		old:   "s.BatchSize() == 0 && rows > 0 {",
+		new:   "s.BatchSize() == 0 && rows > 99 {",
+		kills: []string{"D-7-exact", "item-005", "item-058"},
 	},
 	{
 		name: "announcement makes rows everywhere", file: "reference/rowstate.go",
@@ -706,48 +636,39 @@ var mutants = []mutant{
 	}
 	if s.semantics == ring.Exact {
 		if err := s.checkPadding`,
-	},
-	{
-		name: "left padding does not move the offsets", file: "reference/rowstate.go",
-		old: `if next.Offset, err = broadcast(op, next.Offset, pad.LeftPadding, subtract); err != nil {
-			return err
-		}
-	}
-	right`,
-		new: `}
-	right`,
+		kills: []string{"D-7"},
 	},
 	{
 		name: "ends counted before the left padding", file: "reference/rowstate.go",
-		old: "broadcast(op, pad.Lengths, next.Offset, add)",
-		new: "broadcast(op, pad.Lengths, s.p.Offset, add)",
-	},
-	{
-		name: "ends counted from zero", file: "reference/rowstate.go",
-		old: "broadcast(op, pad.Lengths, next.Offset, add)",
-		new: "broadcast(op, pad.Lengths, make([]int, len(next.Offset)), add)",
+		old:   "broadcast(op, pad.Lengths, next.Offset, add)",
+		new:   "broadcast(op, pad.Lengths, s.p.Offset, add)",
+		kills: []string{"D-7-exact", "item-058", "item-093"},
 	},
 	{
 		name: "explicit flag ignored", file: "reference/rowstate.go",
-		old: "right = *pad.RightPadded",
-		new: "_ = *pad.RightPadded",
+		old:   "right = *pad.RightPadded",
+		new:   "_ = *pad.RightPadded",
+		kills: []string{"D-6-exact", "E4", "S-4", "item-045", "item-072"},
 	},
 	{
 		name: "explicit flag heeded everywhere", file: "reference/rowstate.go",
-		old: "if s.semantics == ring.Exact && pad.RightPadded != nil {",
-		new: "if pad.RightPadded != nil {",
+		old:   "if s.semantics == ring.Exact && pad.RightPadded != nil {",
+		new:   "if pad.RightPadded != nil {",
+		kills: []string{"D-6"},
 	},
 	{
 		name: "any right padding makes a ring pending", file: "reference/rowstate.go",
-		old: "right = right || n > 0",
-		new: "right = right || n >= 0",
+		old:   "right = right || n > 0",
+		new:   "right = right || n >= 0",
+		kills: []string{"E7", "item-006"},
 	},
 	{
 		name: "second announcement accepted", file: "reference/rowstate.go",
 		old: `if s.Pending() {
 		return &ring.PendingPaddingError{Op: op}
 	}`,
-		new: "",
+		new:   "",
+		kills: []string{"D-5-exact", "E5"},
 	},
 	{
 		name: "second announcement clears the first", file: "reference/rowstate.go",
@@ -756,11 +677,7 @@ var mutants = []mutant{
 		new: `right := false
 	next.Ends = nil
 `,
-	},
-	{
-		name: "lists of other lengths accepted", file: "reference/rowstate.go",
-		old: "if l.list != nil && len(l.list) != rows {",
-		new: "if l.list != nil && len(l.list) > rows {",
+		kills: []string{"D-5"},
 	},
 	{
 		name: "padded widths may differ", file: "reference/rowstate.go",
@@ -768,142 +685,88 @@ var mutants = []mutant{
 			return &ring.ShapeError{Op: op, What: "length and`,
 		new: `got > want+9 {
 			return &ring.ShapeError{Op: op, What: "length and`,
-	},
-	{
-		name: "negative padding accepted", file: "reference/batch_rotating.go",
-		old: `if n < 0 {
-				return nil, &ring.RangeError{Op: "new", What: "left padding"`,
-		new: `if n < -9 {
-				return nil, &ring.RangeError{Op: "new", What: "left padding"`,
-	},
-	{
-		name: "roll to the left before the end", file: "reference/rowstate.go",
-		old: "return max(0, offset-end)",
-		new: "return offset - end",
+		kills: []string{"E9"},
 	},
 	{
 		name: "roll one column short", file: "reference/rowstate.go",
-		old: "return max(0, offset-end)",
-		new: "return max(0, offset-end-1)",
-	},
-	{
-		name: "roll not taken off the offsets", file: "reference/rowstate.go",
-		old: `offset, err := broadcast("roll", s.p.Offset, roll, subtract)`,
-		new: `offset, err := broadcast("roll", s.p.Offset, roll, func(a, _ int) int { return a })`,
+		old:   "return max(0, offset-end)",
+		new:   "return max(0, offset-end-1)",
+		kills: []string{"item-008"},
 	},
 	{
 		name: "roll not added to the left padding", file: "reference/rowstate.go",
-		old: `left, err := broadcast("roll", s.p.LeftPadding, roll, add)`,
-		new: `left, err := broadcast("roll", s.p.LeftPadding, roll, func(a, _ int) int { return a })`,
+		old:   `left, err := broadcast("roll", s.p.LeftPadding, roll, add)`,
+		new:   `left, err := broadcast("roll", s.p.LeftPadding, roll, func(a, _ int) int { return a })`,
+		kills: []string{"item-003"},
 	},
 	{
 		name: "finalize leaves padding pending", file: "reference/rowstate.go",
 		old: `s.p.Ends = nil
 	return nil`,
-		new: "return nil",
+		new:   "return nil",
+		kills: []string{"item-010"},
 	},
 	{
 		name: "left padding below zero", file: "reference/rowstate.go",
 		old: `left[i] = max(0, left[i])
 `,
-		new: "",
+		new:   "",
+		kills: []string{"E1", "O-2-exact"},
 	},
 	{
 		name: "left padding clamped everywhere", file: "reference/rowstate.go",
 		old: `if s.semantics == ring.Exact {
 			left[i] = max(0, left[i])
 		}`,
-		new: "left[i] = max(0, left[i])",
-	},
-	{
-		name: "total not counted", file: "reference/rowstate.go",
-		old: `s.p.Offset = offset
-	s.p.Total += n`,
-		new: "s.p.Offset = offset",
-	},
-	{
-		name: "offsets not counted", file: "reference/rowstate.go",
-		old: `offset[i] = o + n
-`,
-		new: `offset[i] = o
-`,
+		new:   "left[i] = max(0, left[i])",
+		kills: []string{"O-2"},
 	},
 	{
 		name: "growth moves the write position", file: "reference/rowstate.go",
-		old: "s.p.Idx = prevTotal }",
-		new: "s.p.Idx = prevTotal - 1 }",
-	},
-	{
-		name: "overshoot cut not taken off the padding", file: "reference/rowstate.go",
-		old: `s.p.Idx = s.p.MaxSize
-		s.lower(t)`,
-		new: "s.p.Idx = s.p.MaxSize",
+		old:   "s.p.Idx = prevTotal }",
+		new:   "s.p.Idx = prevTotal - 1 }",
+		kills: []string{"item-012"},
 	},
 	{
 		name: "overshoot cut leaves the write position", file: "reference/rowstate.go",
 		old: `s.p.Idx = s.p.MaxSize
 		s.lower(t)`,
-		new: "s.lower(t)",
-	},
-	{
-		name: "batch ring wraps one column early", file: "reference/rowstate.go",
-		old: "if s.p.Idx == s.p.MaxSize {",
-		new: "if s.p.Idx == s.p.MaxSize-1 {",
+		new:   "s.lower(t)",
+		kills: []string{"item-013"},
 	},
 	{
 		name: "wrap not noted", file: "reference/rowstate.go",
 		old: `s.p.Rotated = true
 `,
-		new: "",
+		new:   "",
+		kills: []string{"item-014"},
 	},
 	{
 		name: "write position stands still", file: "reference/rowstate.go",
 		old: `s.advance(n)
 	s.p.Idx += n`,
-		new: "s.advance(n)",
-	},
-	{
-		name: "order leaves the ring rotated", file: "reference/rowstate.go",
-		old: `s.p.Idx = length
-		s.p.Rotated = false`,
-		new: "s.p.Idx = length",
-	},
-	{
-		name: "batch block keeps W columns", file: "reference/rowstate.go",
-		old: "return max(0, s.p.Idx-s.p.MaxSize+1)",
-		new: "return max(0, s.p.Idx-s.p.MaxSize)",
-	},
-	{
-		name: "batch block keeps W-2 columns", file: "reference/rowstate.go",
-		old: "return max(0, s.p.Idx-s.p.MaxSize+1)",
-		new: "return max(0, s.p.Idx-s.p.MaxSize+2)",
+		new:   "s.advance(n)",
+		kills: []string{"item-015"},
 	},
 	{
 		name: "block's eviction not taken off the padding", file: "reference/rowstate.go",
 		old: `if evicted > 0 {
 		s.lower(evicted)
 	}`,
-		new: "",
+		new:   "",
+		kills: []string{"item-016"},
 	},
 	{
 		name: "filter forgets the pending ends", file: "reference/rowstate.go",
-		old: "if s.semantics == ring.Exact && s.p.Ends != nil {",
-		new: "if false {",
+		old:   "if s.semantics == ring.Exact && s.p.Ends != nil {",
+		new:   "if false {",
+		kills: []string{"D-4-exact", "E5", "M28-exact", "item-017"},
 	},
 	{
 		name: "filter heeds the pending ends everywhere", file: "reference/rowstate.go",
-		old: "if s.semantics == ring.Exact && s.p.Ends != nil {",
-		new: "if s.p.Ends != nil {",
-	},
-	{
-		name: "filter leaves the offsets", file: "reference/rowstate.go",
-		old: `s.p.Offset = pick(s.p.Offset, rows)
-`,
-		new: `s.p.Offset = pick(s.p.Offset, rows)
-	for i := range rows {
-		s.p.Offset[i] = s.p.Offset[0]
-	}
-`,
+		old:   "if s.semantics == ring.Exact && s.p.Ends != nil {",
+		new:   "if s.p.Ends != nil {",
+		kills: []string{"D-4", "M28"},
 	},
 	{
 		name: "filter leaves the left padding", file: "reference/rowstate.go",
@@ -911,12 +774,14 @@ var mutants = []mutant{
 `,
 		new: `s.p.LeftPadding = append([]int{}, s.p.LeftPadding[:len(rows):len(rows)]...)
 `,
+		kills: []string{"P25"},
 	},
 	{
 		name: "batch trim leaves the write position", file: "reference/rowstate.go",
 		old: `s.advance(-n)
 	s.p.Idx -= n`,
-		new: "s.advance(-n)",
+		new:   "s.advance(-n)",
+		kills: []string{"item-018"},
 	},
 	{
 		name: "batch trim past the start", file: "reference/rowstate.go",
@@ -924,90 +789,67 @@ var mutants = []mutant{
 `,
 		new: `n = min(s.p.MaxSize, n)
 `,
-	},
-	{
-		name: "merge forgets the offsets", file: "reference/rowstate.go",
-		old: `s.p.Offset = append([]int{}, offset...)
-	s.p.Idx, s.p.Total`,
-		new: "s.p.Idx, s.p.Total",
+		kills: []string{"D-23"},
 	},
 	{
 		name: "merge forgets the total", file: "reference/rowstate.go",
-		old: "s.p.Idx, s.p.Total = width, width",
-		new: "s.p.Idx = width",
+		old:   "s.p.Idx, s.p.Total = width, width",
+		new:   "s.p.Idx = width",
+		kills: []string{"item-019"},
 	},
 	{
 		name: "valid offset counts trailing padding", file: "reference/rowstate.go",
-		old: "return min(s.p.Offset[i], s.p.Ends[i])",
-		new: "return s.p.Offset[i]",
+		old:   "return min(s.p.Offset[i], s.p.Ends[i])",
+		new:   "return s.p.Offset[i]",
+		kills: []string{"item-007", "item-067"},
 	},
 	{
 		name: "valid offset is the end announced", file: "reference/rowstate.go",
-		old: "return min(s.p.Offset[i], s.p.Ends[i])",
-		new: "return s.p.Ends[i]",
-	},
-	{
-		name: "size of a batch is its total", file: "reference/rowstate.go",
-		old: "ValidLength() int { return min(s.p.Total, s.p.MaxSize) }",
-		new: "ValidLength() int { return s.p.Total }",
-	},
-	{
-		name: "batch trimmable when full", file: "reference/rowstate.go",
-		old: "return s.p.Total < s.p.MaxSize && !",
-		new: "return s.p.Total <= s.p.MaxSize && !",
+		old:   "return min(s.p.Offset[i], s.p.Ends[i])",
+		new:   "return s.p.Ends[i]",
+		kills: []string{"item-007", "item-041", "item-055"},
 	},
 	{
 		name: "batch trimmable while pending", file: "reference/rowstate.go",
-		old: "!(s.semantics == ring.Exact && s.Pending())",
-		new: "!(s.semantics == ring.Exact && s.Pending() && s.p.Rotated)",
+		old:   "!(s.semantics == ring.Exact && s.Pending())",
+		new:   "!(s.semantics == ring.Exact && s.Pending() && s.p.Rotated)",
+		kills: []string{"D-10-exact", "D-14-exact"},
 	},
 	{
 		name: "batch not trimmable while pending everywhere", file: "reference/rowstate.go",
-		old: "!(s.semantics == ring.Exact && s.Pending())",
-		new: "!s.Pending()",
-	},
-	{
-		name: "rollback always shifts", file: "reference/rowstate.go",
-		old: "if !preserveColumns && len(p.Offset) == 1 && p.Total < p.MaxSize {",
-		new: "if false {",
+		old:   "!(s.semantics == ring.Exact && s.Pending())",
+		new:   "!s.Pending()",
+		kills: []string{"D-10", "D-14"},
 	},
 	{
 		name: "rollback trims a full ring", file: "reference/rowstate.go",
-		old: "if !preserveColumns && len(p.Offset) == 1 && p.Total < p.MaxSize {",
-		new: "if !preserveColumns && len(p.Offset) == 1 {",
+		old:   "if !preserveColumns && len(p.Offset) == 1 && p.Total < p.MaxSize {",
+		new:   "if !preserveColumns && len(p.Offset) == 1 {",
+		kills: []string{"M32-exact", "P04-exact", "item-024"},
 	},
 	{
 		name: "rollback preserves no columns", file: "reference/rowstate.go",
-		old: "if !preserveColumns && len(p.Offset) == 1",
-		new: "if len(p.Offset) == 1",
+		old:   "if !preserveColumns && len(p.Offset) == 1",
+		new:   "if len(p.Offset) == 1",
+		kills: []string{"item-024"},
 	},
 	{
 		name: "rollback takes what it should keep", file: "reference/rowstate.go",
-		old: "return RollbackPlan{Trim: p.Offset[0] - before[0] - keep[0]}",
-		new: "return RollbackPlan{Trim: keep[0]}",
+		old:   "return RollbackPlan{Trim: p.Offset[0] - before[0] - keep[0]}",
+		new:   "return RollbackPlan{Trim: keep[0]}",
+		kills: []string{"item-022"},
 	},
 	{
 		name: "rollback keeps one token more", file: "reference/rowstate.go",
-		old: "to.Offset[i] = before[i] + keep[i]",
-		new: "to.Offset[i] = min(before[i]+keep[i]+1, p.Offset[i])",
-	},
-	{
-		name: "rollback leaves the left padding", file: "reference/rowstate.go",
-		old: `to.LeftPadding[i] += shifts[i]
-`,
-		new: "",
+		old:   "to.Offset[i] = before[i] + keep[i]",
+		new:   "to.Offset[i] = min(before[i]+keep[i]+1, p.Offset[i])",
+		kills: []string{"item-021", "item-023"},
 	},
 	{
 		name: "rollback shifts every row alike", file: "reference/rowstate.go",
-		old: "shifts[i] = p.Offset[i] - to.Offset[i]",
-		new: "shifts[i] = p.Offset[0] - to.Offset[0]",
-	},
-	{
-		name: "rollback moves no column", file: "reference/serving.go",
-		old: `c.store = s
-	c.rows.p = plan.Position`,
-		new: `c.rows.p = plan.Position
-	_ = s`,
+		old:   "shifts[i] = p.Offset[i] - to.Offset[i]",
+		new:   "shifts[i] = p.Offset[0] - to.Offset[0]",
+		kills: []string{"E1", "P17", "S-5", "item-021", "item-023", "item-027"},
 	},
 	{
 		name: "rollback while padding is pending", file: "reference/serving.go",
@@ -1015,38 +857,25 @@ var mutants = []mutant{
 	if c.rows.Pending() {`,
 		new: `const op = "rollback"
 	if false {`,
+		kills: []string{"E5"},
 	},
 	{
 		name: "rollback keeps more than was written", file: "reference/serving.go",
-		old: "k < 0 || k > high {",
-		new: "k < -9 || k > high+9 {",
+		old:   "k < 0 || k > high {",
+		new:   "k < -9 || k > high+9 {",
+		kills: []string{"E9", "item-027"},
 	},
 	{
 		name: "rollback of some rows", file: "reference/serving.go",
-		old: "if len(l.list) != c.rows.BatchSize() {",
-		new: "if len(l.list) > c.rows.BatchSize() {",
-	},
-	{
-		name: "mask sees the next column", file: "reference/mask.go",
-		old: "for j := from; j <= offset+q; j++ {",
-		new: "for j := from; j <= min(offset+q+1, m.S-1); j++ {",
-	},
-	{
-		name: "mask does not see its own column", file: "reference/mask.go",
-		old: "for j := from; j <= offset+q; j++ {",
-		new: "for j := from; j < offset+q; j++ {",
+		old:   "if len(l.list) != c.rows.BatchSize() {",
+		new:   "if len(l.list) > c.rows.BatchSize() {",
+		kills: []string{"S-5"},
 	},
 	{
 		name: "window one column wide of it", file: "reference/mask.go",
-		old: "from = max(from, offset+q-*window+1)",
-		new: "from = max(from, offset+q-*window)",
-	},
-	{
-		name: "window ignored", file: "reference/mask.go",
-		old: `if window != nil {
-				from`,
-		new: `if false {
-				from`,
+		old:   "from = max(from, offset+q-*window+1)",
+		new:   "from = max(from, offset+q-*window)",
+		kills: []string{"M03", "P02"},
 	},
 	{
 		name: "mask without left padding", file: "reference/mask.go",
@@ -1054,32 +883,21 @@ var mutants = []mutant{
 `,
 		new: `low = min(0, leftPadding[b])
 `,
-	},
-	{
-		name: "mask hides one column of a padded row", file: "reference/mask.go",
-		old: "from := max(0, low)",
-		new: `from := low
-			if low > 0 {
-				from++
-			}
-			from = max(0, from)`,
-	},
-	{
-		name: "no mask for one query of a plain cache", file: "reference/mask.go",
-		old: "if window == nil && n == 1 {",
-		new: "if n == 1 {",
+		kills: []string{"D-19", "D-19-exact", "O-4-exact", "item-033"},
 	},
 	{
 		name: "a mask for one query of a plain cache", file: "reference/mask.go",
-		old: "if window == nil && n == 1 {",
-		new: "if window == nil && n == 0 {",
+		old:   "if window == nil && n == 1 {",
+		new:   "if window == nil && n == 0 {",
+		kills: []string{"M17"},
 	},
 	{
 		name: "block's mask from the write position", file: "reference/mask.go",
 		old: `if block {
 			idx = held
 		}`,
-		new: "",
+		new:   "",
+		kills: []string{"E2", "O-1-exact", "P26-exact", "Q01-exact", "item-037", "item-063"},
 	},
 	{
 		name: "block's mask from the columns in use everywhere", file: "reference/mask.go",
@@ -1088,67 +906,27 @@ var mutants = []mutant{
 	if block {
 		idx = activeLength(p)
 	}`,
+		kills: []string{"O-1", "P26", "Q01", "item-037-mlxlm"},
 	},
 	{
 		name: "mask as wide as the window", file: "reference/mask.go",
-		old: "o := min(w-1, held)",
-		new: "o := min(w, held)",
-	},
-	{
-		name: "mask forgets that a block evicts", file: "reference/mask.go",
-		old: `if block {
-		evicted++
-	}`,
-		new: "",
+		old:   "o := min(w-1, held)",
+		new:   "o := min(w, held)",
+		kills: []string{"item-036"},
 	},
 	{
 		name: "mask forgets the column that is replaced", file: "reference/mask.go",
 		old: `if wrapped {
 			low[i]--
 		}`,
-		new: "",
-	},
-	{
-		name: "mask never turned", file: "reference/mask.go",
-		old: "wrapped := !block && (p.Rotated || p.Idx >= w)",
-		new: "wrapped := false",
-	},
-	{
-		name: "mask turned only once wrapped", file: "reference/mask.go",
-		old: "wrapped := !block && (p.Rotated || p.Idx >= w)",
-		new: "wrapped := !block && p.Rotated",
-	},
-	{
-		name: "mask turned for a block", file: "reference/mask.go",
-		old: "wrapped := !block && (p.Rotated || p.Idx >= w)",
-		new: "wrapped := p.Rotated || p.Idx >= w",
-	},
-	{
-		name: "mask turned by the write position past the end", file: "reference/mask.go",
-		old: `if idx >= w {
-			idx = 0
-		}
-`,
-		new: "",
-	},
-	{
-		name: "columns in use end at the write position", file: "reference/mask.go",
-		old: `if p.Rotated {
-		return p.MaxSize
-	}`,
-		new: "",
-	},
-	{
-		name: "append_decode while padding is pending", file: "reference/serving.go",
-		old: `const op = "append_decode"
-	if c.rows.Pending() {`,
-		new: `const op = "append_decode"
-	if c.semantics == 0 {`,
+		new:   "",
+		kills: []string{"M05", "M32-exact", "P04-exact", "item-032", "item-051", "item-071"},
 	},
 	{
 		name: "append_decode of two columns", file: "reference/serving.go",
-		old: "if keys.Columns() != 1 {",
-		new: "if keys.Columns() > 9 {",
+		old:   "if keys.Columns() != 1 {",
+		new:   "if keys.Columns() > 9 {",
+		kills: []string{"item-060"},
 	},
 	{
 		name: "window of one token written in place", file: "reference/serving.go",
@@ -1160,26 +938,19 @@ var mutants = []mutant{
 	}
 	kv, err := c.updateConcat(op, columns)
 	return Read{kv, m, c.format}, err`,
-	},
-	{
-		name: "any mask fits a window", file: "reference/serving.go",
-		old: "mask.N != keys.Columns() || mask.S != s ||",
-		new: "mask.N != keys.Columns() ||",
+		kills: []string{"D-3", "E4", "S-2", "S-2-exact", "item-061", "item-072"},
 	},
 	{
 		name: "mask of fewer rows fits a window", file: "reference/serving.go",
-		old: "if mask.B != c.rows.BatchSize() || mask.N",
-		new: "if mask.N",
-	},
-	{
-		name: "view of the oldest columns", file: "reference/serving.go",
-		old: "return s.cut(max(0, a-p.MaxSize), a).KV, nil",
-		new: "return s.cut(0, min(a, p.MaxSize)).KV, nil",
+		old:   "if mask.B != c.rows.BatchSize() || mask.N",
+		new:   "if mask.N",
+		kills: []string{"item-062"},
 	},
 	{
 		name: "view of the whole overshoot", file: "reference/serving.go",
-		old: "return s.cut(max(0, a-p.MaxSize), a).KV, nil",
-		new: "return s.cut(0, a).KV, nil",
+		old:   "return s.cut(max(0, a-p.MaxSize), a).KV, nil",
+		new:   "return s.cut(0, a).KV, nil",
+		kills: []string{"D-15-exact", "item-011", "item-030", "item-075"},
 	},
 	{
 		name: "view in ring order", file: "reference/serving.go",
@@ -1190,6 +961,7 @@ var mutants = []mutant{
 	return`,
 		new: `a := activeLength(p)
 	return`,
+		kills: []string{"item-020", "item-056"},
 	},
 	{
 		name: "view of an empty ring", file: "reference/serving.go",
@@ -1197,23 +969,21 @@ var mutants = []mutant{
 		return ring.KV{}, &ring.EmptyError{Op: "temporal_view"}
 	}
 `,
-		new: "",
+		new:   "",
+		kills: []string{"E9", "item-038", "item-049", "item-059", "item-075"},
 	},
 	{
 		name: "view puts the ring in order", file: "reference/serving.go",
 		old: "return temporalView(c.store, c.rows.p)",
 		new: `c.store, c.rows = c.temporalOrder()
 	return temporalView(c.store, c.rows.p)`,
+		kills: []string{"D-13"},
 	},
 	{
 		name: "projected bytes without the window", file: "reference/serving.go",
-		old: "return c.store.nbytes() / columns * min(tokens, c.rows.p.MaxSize)",
-		new: "return c.store.nbytes() / columns * tokens",
-	},
-	{
-		name: "projected bytes of all rows", file: "reference/serving.go",
-		old: "columns := c.store.rows() * c.store.columns()",
-		new: "columns := c.store.columns()",
+		old:   "return c.store.nbytes() / columns * min(tokens, c.rows.p.MaxSize)",
+		new:   "return c.store.nbytes() / columns * tokens",
+		kills: []string{"item-070"},
 	},
 	{
 		name: "merge takes the padding off twice", file: "reference/serving.go",
@@ -1225,6 +995,7 @@ var mutants = []mutant{
 					row.idx = row.store.columns()
 				}
 `,
+		kills: []string{"S-1"},
 	},
 	{
 		name: "merge loses a batch's rows but one", file: "reference/serving.go",
@@ -1232,11 +1003,13 @@ var mutants = []mutant{
 				row`,
 		new: `for i := range min(1, c.rows.BatchSize()) {
 				row`,
+		kills: []string{"S-3", "item-094"},
 	},
 	{
 		name: "release moves the ring", file: "reference/serving.go",
-		old: "c.positions = append([]int{}, c.rows.p.Offset...) }",
-		new: "c.positions = append([]int{}, c.rows.p.Offset...); c.rows.p.Idx = activeLength(c.rows.p) }",
+		old:   "c.positions = append([]int{}, c.rows.p.Offset...) }",
+		new:   "c.positions = append([]int{}, c.rows.p.Offset...); c.rows.p.Idx = activeLength(c.rows.p) }",
+		kills: []string{"item-001"},
 	},
 	{
 		name: "batches can be merged everywhere", file: "reference/cache.go",
@@ -1244,13 +1017,7 @@ var mutants = []mutant{
 		if first.semantics == ring.Exact {`,
 		new: `case *BatchRotatingKVCache:
 		if first.semantics != 0 {`,
-	},
-	{
-		name: "batches cannot be merged", file: "reference/cache.go",
-		old: `case *BatchRotatingKVCache:
-		if first.semantics == ring.Exact {`,
-		new: `case *BatchRotatingKVCache:
-		if first.semantics == 0 {`,
+		kills: []string{"D-15"},
 	},
 	{
 		name: "growth of stale columns", file: "reference/storage.go",
@@ -1259,16 +1026,7 @@ var mutants = []mutant{
 		return s.concatenate(op, s.cut(0, n))
 	}
 	return s.pad(0, n), nil`,
-	},
-	{
-		name: "rows gathered from the first", file: "reference/array.go",
-		old: "copy(out.Data[i*n:(i+1)*n], a.Data[r*n:])",
-		new: "copy(out.Data[i*n:(i+1)*n], a.Data[r*0*n:])",
-	},
-	{
-		name: "padding on the wrong side", file: "reference/array.go",
-		old: "copy(out.Data[(i*(left+s+right)+left)*cb:], a.Data[i*s*cb:(i+1)*s*cb])",
-		new: "copy(out.Data[(i*(left+s+right)+right)*cb:], a.Data[i*s*cb:(i+1)*s*cb])",
+		kills: []string{"item-048"},
 	},
 	{
 		name: "values not rolled", file: "reference/storage.go",
@@ -1278,6 +1036,7 @@ var mutants = []mutant{
 		out.Values = s.Values
 	}
 	return out, err`,
+		kills: []string{"item-028", "item-042"},
 	},
 	{
 		name: "scales not rolled", file: "reference/storage.go",
@@ -1287,15 +1046,7 @@ var mutants = []mutant{
 		out.Keys[1] = s.Keys[1]
 	}
 	return out, err`,
-	},
-	{
-		name: "biases not cut", file: "reference/storage.go",
-		old: "return s.each(func(a ring.Array) ring.Array { return cut(a, from, to) })",
-		new: `out := s.each(func(a ring.Array) ring.Array { return cut(a, from, to) })
-	if len(out.Keys) == 3 {
-		out.Keys[2] = cut(s.Keys[2], 0, out.columns())
-	}
-	return out`,
+		kills: []string{"item-027", "item-058", "item-061", "item-067", "item-084"},
 	},
 	{
 		name: "scales of rows not gathered", file: "reference/storage.go",
@@ -1305,6 +1056,7 @@ var mutants = []mutant{
 		out.Keys[1] = clone(s.Keys[1])
 	}
 	return out`,
+		kills: []string{"item-026", "item-077"},
 	},
 	{
 		name: "padding of quantized zeros", file: "reference/batch_kv.go",
@@ -1325,33 +1077,7 @@ var mutants = []mutant{
 		}
 	}
 `,
-	},
-	{
-		name: "growth of quantized zeros", file: "reference/batch_rotating.go",
-		old: "s, err = column.blank(op, size)",
-		new: `s, err = column.blank(op, size)
-			if err == nil && len(s.Keys) == 3 {
-				for i := range s.Keys[1].Data {
-					s.Keys[1].Data[i] = 1
-				}
-			}`,
-	},
-	{
-		name: "old columns quantized again", file: "reference/batch_rotating.go",
-		old: `if s, err = held.cut(evicted, held.columns()).concatenate(op, block); err != nil {
-			return ring.KV{}, err
-		}`,
-		new: `held = held.cut(evicted, held.columns())
-		if c.format != (Format{}) {
-			k, _ := Dequantize(held.Keys, c.format.GroupSize, c.format.Bits)
-			v, _ := Dequantize(held.Values, c.format.GroupSize, c.format.Bits)
-			if held, err = c.format.encode(k, v); err != nil {
-				return ring.KV{}, err
-			}
-		}
-		if s, err = held.concatenate(op, block); err != nil {
-			return ring.KV{}, err
-		}`,
+		kills: []string{"item-057", "item-069", "item-080", "item-081", "item-099"},
 	},
 	{
 		name: "step counted in words", file: "reference/batch_rotating.go",
@@ -1360,29 +1086,19 @@ var mutants = []mutant{
 		if c.format.Bits > 0 {
 			size = min(max(1, c.Step*c.format.Bits/8), w-total)
 		}`,
-	},
-	{
-		name: "quantized ring of no rows refused", file: "reference/rotating_quantized.go",
-		old: "c, err := NewBatchRotatingKVCache(semantics, maxSize, leftPadding)",
-		new: `if len(leftPadding) == 0 {
-		return nil, &ring.RowsError{Op: "new", What: "left padding", Got: 0, Want: 1}
-	}
-	c, err := NewBatchRotatingKVCache(semantics, maxSize, leftPadding)`,
+		kills: []string{"item-073", "item-082"},
 	},
 	{
 		name: "state without what is pending", file: "reference/state.go",
-		old: "boolValue(p.Rotated), intsValue(p.Ends), intValue(keep)",
-		new: "boolValue(p.Rotated), intsValue(nil), intValue(keep)",
-	},
-	{
-		name: "state always rotated", file: "reference/state.go",
-		old: "intValue(p.MaxSize), intValue(p.Total), intValue(p.Idx), boolValue(p.Rotated))",
-		new: "intValue(p.MaxSize), intValue(p.Total), intValue(p.Idx), boolValue(true))",
+		old:   "boolValue(p.Rotated), intsValue(p.Ends), intValue(keep)",
+		new:   "boolValue(p.Rotated), intsValue(nil), intValue(keep)",
+		kills: []string{"D-24-exact", "E8", "Q03-exact"},
 	},
 	{
 		name: "state without rotation", file: "reference/state.go",
-		old: "boolValue(p.Rotated), intsValue(p.Ends)",
-		new: "boolValue(false), intsValue(p.Ends)",
+		old:   "boolValue(p.Rotated), intsValue(p.Ends)",
+		new:   "boolValue(false), intsValue(p.Ends)",
+		kills: []string{"E8"},
 	},
 	{
 		name: "state of a ring cut to its offset", file: "reference/state.go",
@@ -1394,6 +1110,7 @@ var mutants = []mutant{
 	}
 	return listValue(planesValue(s.Keys), planesValue(s.Values),
 		intValue(c.offset), intValue(c.keep), intValue(c.maxSize), intValue(c.idx))`,
+		kills: []string{"Q09", "item-096"},
 	},
 	{
 		name: "state of an empty cache raises", file: "reference/state.go",
@@ -1404,43 +1121,32 @@ var mutants = []mutant{
 		return Value{}
 	}
 `,
-	},
-	{
-		name: "start position not saved", file: "reference/state.go",
-		old: "intValue(c.chunkSize), intValue(c.startPosition))",
-		new: "intValue(c.chunkSize), intValue(0))",
+		kills: []string{"Q13"},
 	},
 	{
 		name: "classes of a list forgotten", file: "reference/state.go",
 		old: "list[i] = listValue(v, textValue(class))",
 		new: `list[i] = listValue(v, textValue("KVCache"))
 		_ = class`,
-	},
-	{
-		name: "padding of recurrent state forgotten", file: "reference/state.go",
-		old: "c = &ArraysCache{slots: r.slots(), leftPadding: r.intsOrNone(), lengths: r.intsOrNone()}",
-		new: `c = &ArraysCache{slots: r.slots(), leftPadding: r.intsOrNone(), lengths: r.intsOrNone()}
-		c.(*ArraysCache).lengths = []int{1, 1}`,
-	},
-	{
-		name: "loaded batch ring works at once", file: "reference/state.go",
-		old: "b := &BatchRotatingKVCache{Step: defaultStep, semantics: ring.MLXLM, store: r.plain(), loaded: true}",
-		new: "b := &BatchRotatingKVCache{Step: defaultStep, semantics: ring.MLXLM, store: r.plain()}",
+		kills: []string{"M15"},
 	},
 	{
 		name: "loaded batch works at once", file: "reference/state.go",
-		old: "leftPadding: r.ints(), idx: r.int(), loaded: true}",
-		new: "leftPadding: r.ints(), idx: r.int()}",
+		old:   "leftPadding: r.ints(), idx: r.int(), loaded: true}",
+		new:   "leftPadding: r.ints(), idx: r.int()}",
+		kills: []string{"Q03"},
 	},
 	{
 		name: "plain batch filter keeps the shared padding", file: "reference/batch_kv.go",
-		old: "if shared > 0 {",
-		new: "if shared > 99 {",
+		old:   "if shared > 0 {",
+		new:   "if shared > 99 {",
+		kills: []string{"D-29", "M27", "Q18"},
 	},
 	{
 		name: "plain batch filter spares an empty cache", file: "reference/batch_kv.go",
-		old: "if shared > 0 {",
-		new: "if shared > 0 && !c.store.none() {",
+		old:   "if shared > 0 {",
+		new:   "if shared > 0 && !c.store.none() {",
+		kills: []string{"M27"},
 	},
 	{
 		name: "plain batch filter heeds what is pending", file: "reference/batch_kv.go",
@@ -1451,34 +1157,19 @@ var mutants = []mutant{
 		c.rightPadding = pick(c.rightPadding, rows)
 	}
 `,
+		kills: []string{"M28"},
 	},
 	{
 		name: "plain batch rolls what is in use", file: "reference/batch_kv.go",
-		old: "s, err := c.store.rollRows(op, c.rightPadding)",
-		new: "s, err := c.store.cut(0, c.idx).rollRows(op, c.rightPadding)",
+		old:   "s, err := c.store.rollRows(op, c.rightPadding)",
+		new:   "s, err := c.store.cut(0, c.idx).rollRows(op, c.rightPadding)",
+		kills: []string{"Q20", "Q25"},
 	},
 	{
 		name: "plain batch rolls to the right only", file: "reference/batch_kv.go",
-		old: "c.rightPadding = append([]int{}, pad.RightPadding...)",
-		new: "c.rightPadding = each(pad.RightPadding, 0, func(a, b int) int { return max(a, b) })",
-	},
-	{
-		name: "plain batch finalize keeps the offsets", file: "reference/batch_kv.go",
-		old: "offset, err := broadcast(op, c.offset, c.rightPadding, subtract)",
-		new: "offset, err := broadcast(op, c.offset, c.rightPadding, func(a, _ int) int { return a })",
-	},
-	{
-		name: "plain batch extract heeds what is pending", file: "reference/batch_kv.go",
-		old: "out.offset = out.store.columns()",
-		new: `if c.rightPadding != nil {
-		out.store = out.store.cut(0, out.store.columns()-c.rightPadding[row])
-	}
-	out.offset = out.store.columns()`,
-	},
-	{
-		name: "plain batch extract with its padding", file: "reference/batch_kv.go",
-		old: "cut(c.leftPadding[row], c.idx)",
-		new: "cut(0, c.idx)",
+		old:   "c.rightPadding = append([]int{}, pad.RightPadding...)",
+		new:   "c.rightPadding = each(pad.RightPadding, 0, func(a, b int) int { return max(a, b) })",
+		kills: []string{"Q25", "item-028"},
 	},
 	{
 		name: "plain batch trim heeds short rows", file: "reference/batch_kv.go",
@@ -1489,33 +1180,27 @@ var mutants = []mutant{
 	}
 	n = min(c.idx, n)
 `,
-	},
-	{
-		name: "plain batch extend left-justified", file: "reference/batch_kv.go",
-		old: "return s.pad(idx-at, right)",
-		new: "return s.pad(0, right+idx-at)",
+		kills: []string{"Q04"},
 	},
 	{
 		name: "plain batch mask without padding", file: "reference/batch_kv.go",
-		old: "return CausalMask(n, c.idx, window, c.leftPadding), nil",
-		new: "return CausalMask(n, c.idx, window, make([]int, len(c.leftPadding))), nil",
+		old:   "return CausalMask(n, c.idx, window, c.leftPadding), nil",
+		new:   "return CausalMask(n, c.idx, window, make([]int, len(c.leftPadding))), nil",
+		kills: []string{"Q04", "item-098"},
 	},
 	{
 		name: "plain trim takes no negative number", file: "reference/kv.go",
-		old: "n = min(c.offset, n)",
-		new: "n = max(0, min(c.offset, n))",
+		old:   "n = min(c.offset, n)",
+		new:   "n = max(0, min(c.offset, n))",
+		kills: []string{"M33"},
 	},
 	{
 		name: "plain buffer never cut before it grows", file: "reference/storage.go",
 		old: `if prev%step != 0 {
 		s = s.cut(0, prev)
 	}`,
-		new: "",
-	},
-	{
-		name: "plain growth one step short", file: "reference/storage.go",
-		old: "size := (step + n - 1) / step * step",
-		new: "size := max(1, n/step) * step",
+		new:   "",
+		kills: []string{"item-100"},
 	},
 	{
 		name: "chunk cut by the buffer", file: "reference/chunked.go",
@@ -1526,32 +1211,20 @@ var mutants = []mutant{
 		valid = c.store.columns()
 	}
 `,
-	},
-	{
-		name: "chunk cut keeps the unused tail", file: "reference/chunked.go",
-		old: "c.store = c.store.cut(valid-c.chunkSize, valid)",
-		new: "c.store = c.store.cut(valid-c.chunkSize, c.store.columns())",
+		kills: []string{"M21", "P20"},
 	},
 	{
 		name: "chunk cut leaves the start position", file: "reference/chunked.go",
 		old: `c.startPosition += valid - c.chunkSize
 `,
-		new: "",
-	},
-	{
-		name: "chunk one column longer", file: "reference/chunked.go",
-		old: "c.store.none() || valid <= c.chunkSize {",
-		new: "c.store.none() || valid <= c.chunkSize+1 {",
+		new:   "",
+		kills: []string{"M21", "P20"},
 	},
 	{
 		name: "concatenating cache cuts what was trimmed", file: "reference/concatenate.go",
-		old: "if s, err = c.store.concatenate(op, s); err != nil {",
-		new: "if s, err = c.store.cut(0, c.offset).concatenate(op, s); err != nil {",
-	},
-	{
-		name: "list answers its first child's trim", file: "reference/list.go",
-		old: "return trimmed[len(trimmed)-1], nil",
-		new: "return trimmed[0], nil",
+		old:   "if s, err = c.store.concatenate(op, s); err != nil {",
+		new:   "if s, err = c.store.cut(0, c.offset).concatenate(op, s); err != nil {",
+		kills: []string{"M30"},
 	},
 	{
 		name: "list merges its first child alone", file: "reference/list.go",
@@ -1560,16 +1233,7 @@ var mutants = []mutant{
 		new: `out.caches = append(out.caches, merged)
 		break
 	}`,
-	},
-	{
-		name: "list finalizes no child", file: "reference/list.go",
-		old: `return childError("finalize", all(c.caches, func(_ int, child Cache) error { return Finalize(child) }))`,
-		new: "return nil",
-	},
-	{
-		name: "list has no extract", file: "reference/list.go",
-		old: "one, err := Extract(child, row)",
-		new: "one, err := Extract(child, row+1)",
+		kills: []string{"M19"},
 	},
 	{
 		name: "row of a list is a batch", file: "reference/list.go",
@@ -1578,6 +1242,7 @@ var mutants = []mutant{
 		if ring.CodeOf(err) == "not_supported" {
 			one, err = child, nil
 		}`,
+		kills: []string{"P19"},
 	},
 	{
 		name: "list has a mask", file: "reference/list.go",
@@ -1590,16 +1255,19 @@ func (c *CacheList) Mask(n int, window *int) (*ring.Mask, error) {
 }
 
 // Prepare is prepare: see each child's.`,
+		kills: []string{"M40"},
 	},
 	{
 		name: "quantized size is its offset", file: "reference/quantized.go",
-		old: "func (c *QuantizedKVCache) Size() int { return 0 }",
-		new: "func (c *QuantizedKVCache) Size() int { return c.offset }",
+		old:   "func (c *QuantizedKVCache) Size() int { return 0 }",
+		new:   "func (c *QuantizedKVCache) Size() int { return c.offset }",
+		kills: []string{"Q15"},
 	},
 	{
 		name: "packed columns as wide as they are", file: "reference/quantized.go",
-		old: "dim/(32/f.Bits))",
-		new: "dim*f.Bits/32)",
+		old:   "dim/(32/f.Bits))",
+		new:   "dim*f.Bits/32)",
+		kills: []string{"Q31"},
 	},
 	{
 		name: "recurrent extend without the empty side", file: "reference/arrays.go",
@@ -1610,6 +1278,7 @@ func (c *CacheList) Mask(n int, window *int) (*ring.Mask, error) {
 			slots[i] = cloneTensor(a)
 			continue
 		}`,
+		kills: []string{"M10"},
 	},
 	{
 		name: "recurrent extend counts rows too late", file: "reference/arrays.go",
@@ -1619,6 +1288,7 @@ func (c *CacheList) Mask(n int, window *int) (*ring.Mask, error) {
 		new: `if a.IsZero() {
 			a = zeroRows(b, 1)
 		}`,
+		kills: []string{"D-28"},
 	},
 	{
 		name: "recurrent lengths ignored", file: "reference/arrays.go",
@@ -1627,11 +1297,13 @@ func (c *CacheList) Mask(n int, window *int) (*ring.Mask, error) {
 		return paddingMask(n, c.leftPadding, nil)
 	}
 	return paddingMask(n, nil, c.lengths)`,
+		kills: []string{"D-26", "M13", "M26"},
 	},
 	{
 		name: "recurrent left padding ignored", file: "reference/arrays.go",
-		old: "t >= low[b%len(low)] && t < high[b%len(high)]",
-		new: "t < high[b%len(high)]",
+		old:   "t >= low[b%len(low)] && t < high[b%len(high)]",
+		new:   "t < high[b%len(high)]",
+		kills: []string{"D-26", "D-26-exact", "M13", "M18", "item-091"},
 	},
 	{
 		name: "recurrent mask where none is due", file: "reference/arrays.go",
@@ -1641,17 +1313,13 @@ func (c *CacheList) Mask(n int, window *int) (*ring.Mask, error) {
 		new: `if leftPadding == nil && lengths == nil {
 		lengths = []int{n}
 	}`,
+		kills: []string{"M14"},
 	},
 	{
 		name: "recurrent lengths stop at zero", file: "reference/arrays.go",
-		old: "c.lengths = each(c.lengths, n, subtract)",
-		new: "c.lengths = each(c.lengths, n, func(a, b int) int { return max(0, a-b) })",
-	},
-	{
-		name: "recurrent merge of nothing has no rows", file: "reference/arrays.go",
-		old: `out.leftPadding = make([]int, len(caches))
-`,
-		new: "",
+		old:   "c.lengths = each(c.lengths, n, subtract)",
+		new:   "c.lengths = each(c.lengths, n, func(a, b int) int { return max(0, a-b) })",
+		kills: []string{"D-27", "M13"},
 	},
 	{
 		name: "recurrent batch ignores left padding", file: "reference/recurrent.go",
@@ -1660,22 +1328,7 @@ func (c *CacheList) Mask(n int, window *int) (*ring.Mask, error) {
 		return nil, nil
 	}
 	return paddingMask(n, nil, c.lengths)`,
-	},
-	{
-		name: "recurrent offsets count padding", file: "reference/recurrent.go",
-		old: "offset[i] = c.offset[i] + max(0, min(n, c.lengths[i])-clamp(c.leftPadding[i], n))",
-		new: "offset[i] = c.offset[i] + n",
-	},
-	{
-		name: "recurrent offsets count left padding", file: "reference/recurrent.go",
-		old: "max(0, min(n, c.lengths[i])-clamp(c.leftPadding[i], n))",
-		new: "max(0, min(n, c.lengths[i]))",
-	},
-	{
-		name: "recurrent padding does not count down", file: "reference/recurrent.go",
-		old: `c.leftPadding, c.lengths = each(c.leftPadding, n, subtract), each(c.lengths, n, subtract)
-`,
-		new: "",
+		kills: []string{"D-26-exact", "item-091"},
 	},
 	{
 		name: "recurrent finalize keeps the padding", file: "reference/recurrent.go",
@@ -1684,22 +1337,14 @@ func (c *CacheList) Mask(n int, window *int) (*ring.Mask, error) {
 `,
 		new: `func (c *BatchRecurrent) Finalize() error {
 `,
-	},
-	{
-		name: "recurrent announcement makes no rows", file: "reference/recurrent.go",
-		old: "len(c.offset) == 0 && rows > 0 {",
-		new: "len(c.offset) == 0 && rows > 99 {",
+		kills: []string{"D-27-exact", "item-087", "item-090", "item-092"},
 	},
 	{
 		name: "recurrent announcement keeps the old one", file: "reference/recurrent.go",
 		old: `c.leftPadding, c.lengths = nil, nil
 	if !padded`,
-		new: "if !padded",
-	},
-	{
-		name: "recurrent bytes of all rows", file: "reference/recurrent.go",
-		old: "return tensorBytes(c.slots) / len(c.offset)",
-		new: "return tensorBytes(c.slots)",
+		new:   "if !padded",
+		kills: []string{"item-086"},
 	},
 	{
 		name: "recurrent bytes grow", file: "reference/recurrent.go",
@@ -1713,11 +1358,7 @@ func (c *CacheList) Mask(n int, window *int) (*ring.Mask, error) {
 		return 0
 	}
 	return tensorBytes(c.slots) / len(c.offset) * n`,
-	},
-	{
-		name: "recurrent state trimmed", file: "reference/recurrent.go",
-		old: `return 0, &ring.NotTrimmableError{Op: "trim"}`,
-		new: "return 0, nil",
+		kills: []string{"item-088"},
 	},
 	{
 		name: "recurrent merge drops an absent slot's rows", file: "reference/recurrent.go",
@@ -1727,41 +1368,30 @@ func (c *CacheList) Mask(n int, window *int) (*ring.Mask, error) {
 		new: `if t.IsZero() {
 				continue
 			}`,
+		kills: []string{"item-089"},
 	},
 	{
 		name: "recurrent merge forgets the offsets", file: "reference/recurrent.go",
-		old: "out.offset = append(out.offset, s.offset...)",
-		new: "out.offset = append(out.offset, make([]int, len(s.offset))...)",
+		old:   "out.offset = append(out.offset, s.offset...)",
+		new:   "out.offset = append(out.offset, make([]int, len(s.offset))...)",
+		kills: []string{"D-28-exact", "item-089"},
 	},
 	{
 		name: "recurrent filter leaves the padding", file: "reference/recurrent.go",
-		old: "c.leftPadding, c.lengths = pick(c.leftPadding, rows), pick(c.lengths, rows)",
-		new: "c.leftPadding, c.lengths = c.leftPadding[:len(rows)], c.lengths[:len(rows)]",
-	},
-	{
-		name: "recurrent filter leaves the offsets", file: "reference/recurrent.go",
-		old: `c.offset = pick(c.offset, rows)
-`,
-		new: `c.offset = append([]int{}, c.offset...)
-`,
-	},
-	{
-		name: "recurrent extract of an empty batch", file: "reference/recurrent.go",
-		old: `if empty {
-		return nil, &ring.EmptyError{Op: op}
-	}
-`,
-		new: `_ = empty
-`,
+		old:   "c.leftPadding, c.lengths = pick(c.leftPadding, rows), pick(c.lengths, rows)",
+		new:   "c.leftPadding, c.lengths = c.leftPadding[:len(rows)], c.lengths[:len(rows)]",
+		kills: []string{"item-091"},
 	},
 	{
 		name: "recurrent extract with the first offset", file: "reference/recurrent.go",
-		old: "offset: []int{c.offset[row]}}, nil",
-		new: "offset: []int{c.offset[0]}}, nil",
+		old:   "offset: []int{c.offset[row]}}, nil",
+		new:   "offset: []int{c.offset[0]}}, nil",
+		kills: []string{"item-092"},
 	},
 	{
 		name: "recurrent write shares its rows", file: "reference/recurrent.go",
-		old: "if rows := t.Rows(); rows != len(c.offset) && len(c.offset) > 0 {",
-		new: "if rows := t.Rows(); rows != len(c.offset) && len(c.offset) > 99 {",
+		old:   "if rows := t.Rows(); rows != len(c.offset) && len(c.offset) > 0 {",
+		new:   "if rows := t.Rows(); rows != len(c.offset) && len(c.offset) > 99 {",
+		kills: []string{"item-085"},
 	},
 }

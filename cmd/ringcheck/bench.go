@@ -210,26 +210,9 @@ func (f *benchFlags) write(cmd *cobra.Command, r *bench.Report) error {
 		}
 	}
 	for name, content := range files {
-		if err := writeWhole(name, content); err != nil {
+		if err := writeBytes(name, content); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// writeWhole writes a file, or leaves what was there.
-func writeWhole(name string, content []byte) error {
-	tmp, err := os.CreateTemp(filepath.Dir(name), ".bench-*")
-	if err != nil {
-		return err
-	}
-	_, err = tmp.Write(content)
-	err = errors.Join(err, tmp.Chmod(0o644), tmp.Close())
-	if err == nil {
-		err = os.Rename(tmp.Name(), name)
-	}
-	if err != nil {
-		_ = os.Remove(tmp.Name()) // the error is what counts
-	}
-	return err
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"iter"
 	"math/rand/v2"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -42,6 +43,7 @@ type checkFlags struct {
 	semantics  string
 	knownFile  string
 	shard      string
+	reportDir  string
 }
 
 func checkCommand() *cobra.Command {
@@ -84,6 +86,7 @@ case is an error.`,
 	flags.StringSliceVar(&f.properties, "property", nil, "properties to judge, separated by commas")
 	flags.StringVar(&f.semantics, "semantics", "", "mlxlm or exact (default: all that the target claims)")
 	flags.StringVar(&f.knownFile, "known", "", "file of known failures")
+	flags.StringVar(&f.reportDir, "report", "", "folder for a page about the run and for junit.xml")
 	flags.StringVar(&f.shard, "shard", "1/1", "i/n: do the i-th of n equal parts of the work")
 	complete := func(flag string, names []string) {
 		_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(names, cobra.ShellCompDirectiveNoFileComp))
@@ -167,11 +170,21 @@ func (f *checkFlags) run(cmd *cobra.Command) error {
 	judged := narrowed{t, info}
 	suite := &props.Suite{Target: judged, Domain: props.Domain{Info: info}, Folder: foundFolder}
 	r := reporter{ctx: ctx, f: f, suite: suite, known: known, out: out, errs: cmd.ErrOrStderr(), total: &total}
+	if f.reportDir != "" {
+		r.page = newReporting(info, f)
+	}
 	r.bar = newProgress(cmd.ErrOrStderr(), f.size(shards), "cases")
 	for j := range judgeAll(timed, judged, f.works(info, shard, shards, known)) {
 		r.report(j)
 	}
 	r.bar.clear()
+	if r.page != nil {
+		if err := r.page.write(f.reportDir, &total); err != nil {
+			closeTarget()
+			return err
+		}
+		fmt.Fprintf(out, "report: %s\n", filepath.Join(f.reportDir, "index.html"))
+	}
 	total.end(cmd, closeTarget)
 	err = total.close(ctx, out)
 	if unmatched := known.unmatched(); timed.Err() == nil && len(unmatched) > 0 {
@@ -340,6 +353,7 @@ type reporter struct {
 	ctx       context.Context // until the user stops the run
 	f         *checkFlags
 	suite     *props.Suite
+	page      *reporting // nil unless -report
 	known     *knownFailures
 	out, errs io.Writer
 	total     *tally
@@ -351,17 +365,29 @@ func (r *reporter) report(j judged) {
 	r.bar.step()
 	j = r.known.judge(j)
 	r.total.count(j)
-	if j.err == nil && j.finding == nil {
-		return
+	file := ""
+	if j.err != nil || j.finding != nil {
+		r.bar.clear()
+		file = r.print(j)
 	}
-	r.bar.clear()
+	if r.page != nil {
+		repeat, show := "", ""
+		if file != "" {
+			repeat, show = r.repeat(file), r.show(file)
+		}
+		r.page.add(r.ctx, r.suite.Target, j, file, repeat, show)
+	}
+}
+
+// print prints and stores what went wrong with one case. It returns the file.
+func (r *reporter) print(j judged) string {
 	switch r.printed++; {
 	case j.err != nil:
 		fmt.Fprintln(r.errs, j.line())
-		return
+		return ""
 	case j.finding == errKnownPassed:
 		fmt.Fprintf(r.out, "FAIL %s: %s\n", j.property, j.line())
-		return
+		return ""
 	case r.printed <= detailed:
 		fmt.Fprintf(r.out, "FAIL %s: ", j.property)
 		j.details(r.out)
@@ -371,12 +397,20 @@ func (r *reporter) report(j judged) {
 	default:
 		fmt.Fprintf(r.out, "FAIL %s: %s\n", j.property, j.line())
 	}
-	r.store(j)
+	return r.store(j)
+}
+
+func (r *reporter) repeat(file string) string {
+	return "ringcheck replay " + file + " " + r.f.arguments()
+}
+
+func (r *reporter) show(file string) string {
+	return "ringcheck show " + file + " " + r.f.arguments()
 }
 
 // store files a failed case, reduced where a property says what must stay, and
-// prints the command that repeats it.
-func (r *reporter) store(j judged) {
+// prints the commands that repeat and draw it. It returns the file.
+func (r *reporter) store(j judged) string {
 	file, err := "", error(nil)
 	if f, ok := j.finding.(*props.Finding); ok {
 		_, file, err = r.suite.Keep(r.ctx, f, r.f.seed)
@@ -393,6 +427,7 @@ func (r *reporter) store(j judged) {
 		r.total.broken++
 	}
 	if file != "" && r.printed <= detailed {
-		fmt.Fprintf(r.out, "repeat: ringcheck replay %s %s\nsee it: ringcheck show %s %s\n\n", file, r.f.arguments(), file, r.f.arguments())
+		fmt.Fprintf(r.out, "repeat: %s\nsee it: %s\n\n", r.repeat(file), r.show(file))
 	}
+	return file
 }

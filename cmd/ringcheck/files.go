@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"iter"
 	"os"
 	"path/filepath"
@@ -63,4 +64,29 @@ func isDir(name string) bool {
 func unreadable(err error) bool {
 	var e *corpus.Error
 	return !errors.As(err, &e) || e.Err != nil
+}
+
+// writeFile makes or replaces a file, which appears whole or not at all.
+func writeFile(name string, write func(io.Writer) error) (err error) {
+	tmp, err := os.CreateTemp(filepath.Dir(name), ".ringcheck-*")
+	if err != nil {
+		return fmt.Errorf("%s cannot be written: %w", name, err)
+	}
+	defer os.Remove(tmp.Name()) // gone already, where all went well
+	err = write(tmp)
+	if err = errors.Join(err, tmp.Chmod(0o644), tmp.Sync(), tmp.Close()); err == nil {
+		err = os.Rename(tmp.Name(), name)
+	}
+	if err != nil {
+		return fmt.Errorf("%s cannot be written: %w", name, err)
+	}
+	return nil
+}
+
+// writeBytes writes a file, whole or not at all.
+func writeBytes(name string, content []byte) error {
+	return writeFile(name, func(w io.Writer) error {
+		_, err := w.Write(content)
+		return err
+	})
 }

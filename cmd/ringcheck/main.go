@@ -35,7 +35,7 @@ func run(args []string, in io.Reader, out, errs io.Writer) int {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.AddCommand(checkCommand(), replayCommand(), showCommand(), lintCommand(), addCommand(), serveCommand(), benchCommand(), versionCommand())
+	root.AddCommand(checkCommand(), replayCommand(), reduceCommand(), showCommand(), lintCommand(), corpusCommand(), addCommand(), serveCommand(), benchCommand(), versionCommand())
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return fmt.Errorf("%w; %s -help lists the flags", err, cmd.CommandPath())
 	})

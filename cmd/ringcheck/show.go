@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -172,22 +171,5 @@ func (f *showFlags) write(out io.Writer, d *draw.Drawing, from, to int) error {
 		return err
 	}
 	fmt.Fprintln(out)
-	return nil
-}
-
-// writeFile makes or replaces a file, which appears whole or not at all.
-func writeFile(name string, write func(io.Writer) error) (err error) {
-	tmp, err := os.CreateTemp(filepath.Dir(name), ".ringcheck-*")
-	if err != nil {
-		return fmt.Errorf("%s cannot be written: %w", name, err)
-	}
-	defer os.Remove(tmp.Name()) // gone already, where all went well
-	err = write(tmp)
-	if err = errors.Join(err, tmp.Chmod(0o644), tmp.Sync(), tmp.Close()); err == nil {
-		err = os.Rename(tmp.Name(), name)
-	}
-	if err != nil {
-		return fmt.Errorf("%s cannot be written: %w", name, err)
-	}
 	return nil
 }
