@@ -35,13 +35,13 @@ func (m *Masks) Close() {
 // Upload leases a mask of the caller's.
 func (m *Masks) Upload(mask *ring.Mask) (Lease, error) {
 	const op = "upload"
-	n := mask.B * mask.N * mask.S
-	if mask.B < 1 || mask.N < 1 || mask.S < 1 || len(mask.Data) != n {
+	n := product(mask.B, mask.N, mask.S)
+	if mask.B < 0 || mask.N < 0 || mask.S < 0 || len(mask.Data) != n {
 		return Lease{}, &ring.ShapeError{Op: op, What: "mask", Got: []int{mask.B, 1, mask.N, mask.S, len(mask.Data)}, Want: []int{mask.B, 1, mask.N, mask.S, n}}
 	}
 	b := &builtMask{holders: 1, spec: Mask{B: mask.B, N: mask.N, S: mask.S}}
 	var err error
-	if b.spec.Buffer, err = m.dev.Alloc(n); err != nil {
+	if b.spec.Buffer, err = m.dev.Alloc(max(n, 1)); err != nil {
 		return Lease{}, err
 	}
 	// A bool is a byte that is 0 or 1.

@@ -252,7 +252,7 @@ func (c *Recurrent) Mask(n int) (Lease, error) {
 	if n < 1 || n > maxColumns {
 		return Lease{}, &ring.NoTokensError{Op: op}
 	}
-	if c.lengths == nil || len(c.offset) == 0 {
+	if c.lengths == nil {
 		return Lease{}, nil
 	}
 	m := &ring.Mask{B: len(c.offset), N: 1, S: n, Data: make([]bool, len(c.offset)*n)}

@@ -471,6 +471,9 @@ func (x *comparison) mask(i int, want, got *ring.Mask) *Difference {
 	if want == nil && got == nil {
 		return nil
 	}
+	if want != nil && got != nil && want.N > 0 && got.N > 0 && want.B == 0 && got.B == 0 {
+		return nil // no rows, whose text does not say how long they are
+	}
 	if want != nil && got != nil && want.B == got.B && want.N == got.N && want.S == got.S {
 		if slices.Equal(want.Data, got.Data) {
 			return nil

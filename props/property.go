@@ -258,14 +258,14 @@ func Observed(c corpus.Case, steps []corpus.Step) []corpus.Want {
 }
 
 func translated(c *corpus.Case, steps []corpus.Step, tokens *Tokens) []corpus.Want {
-	wants := make([]corpus.Want, len(steps))
-	for i := range steps {
+	wants := make([]corpus.Want, min(len(steps), len(c.Ops)))
+	for i := range wants {
 		s := &steps[i]
 		wants[i] = corpus.Want{
 			Returned: tokens.IDs(s.Returned), State: s.State, Mask: s.Mask,
 			Trimmed: s.Trimmed, Offsets: s.Offsets, Bytes: s.Bytes, Error: s.Error,
 		}
-		if v := c.Ops[i].Verb; v == corpus.Extract || s.Stored != nil && len(s.Stored) > 0 && slot(s.Stored[0].Name) >= 0 {
+		if v := c.Ops[i].Verb; v == corpus.Extract || len(s.Stored) > 0 && slot(s.Stored[0].Name) >= 0 {
 			wants[i].Stored = tokens.IDs(s.Stored)
 		}
 	}

@@ -695,7 +695,7 @@ func rowsAreSerial(ctx context.Context, x *examination) (*Finding, error) {
 	if !ok {
 		return nil, nil
 	}
-	type pair struct{ batch, alone, row int }
+	type pair struct{ alone, row int }
 	var probes []pair
 	for row := range info.Rows {
 		tokens := slices.Clone(w.m.Tokens(name, row))
