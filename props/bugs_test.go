@@ -537,3 +537,47 @@ func checkFiled(t *testing.T, target Target, f *Finding) {
 		t.Errorf("there are %d files", n)
 	}
 }
+
+// TestPropertiesHostile: answers that are no answers make no property panic.
+func TestPropertiesHostile(t *testing.T) {
+	for name, spoil := range map[string]func(a *answersTo){
+		"none":     func(a *answersTo) { a.steps = nil },
+		"too many": func(a *answersTo) { a.steps = append(a.steps, a.steps...) },
+		"empty":    func(a *answersTo) { clear(a.steps) },
+		"unsupported": func(a *answersTo) {
+			a.steps = append(a.steps[:len(a.steps)/2:len(a.steps)/2], corpus.Step{Unsupported: "x"})
+		},
+		"of other operations": func(a *answersTo) { slices.Reverse(a.steps) },
+		"of no rows": each(func(_ *corpus.Op, s *corpus.Step, _ *corpus.Want) {
+			for i := range s.Returned {
+				s.Returned[i].Array = ring.Array{DType: s.Returned[i].Array.DType}
+			}
+			if s.Mask != nil {
+				s.Mask = &ring.Mask{N: 1, S: 1}
+			}
+		}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			found := map[string]bool{}
+			d := Domain{Info: ReferenceTarget().Info()}
+			for i := range 12 {
+				c := Generate(RandomSource(13, i), d)
+				for _, p := range Properties() {
+					f, err := p.Check(t.Context(), buggy{spoil}, c)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if f != nil {
+						found[p.Name] = true
+						if f.Report() == "" {
+							t.Error("an empty report")
+						}
+					}
+				}
+			}
+			if want := name == "none" || name == "too many"; found["answers"] != want || len(found) == 0 && name != "unsupported" {
+				t.Errorf("found by %v", found)
+			}
+		})
+	}
+}

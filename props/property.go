@@ -191,7 +191,8 @@ type examination struct {
 type run struct {
 	x     *examination
 	c     *corpus.Case
-	steps []corpus.Step
+	steps []corpus.Step // no more than there are operations
+	count int           // of the answers that came
 	names *Tokens       // see tokens
 	wants []corpus.Want // see ids
 	judge *models.Violation
@@ -227,6 +228,8 @@ func (x *examination) run(ctx context.Context, c corpus.Case) (*run, error) {
 	if err != nil {
 		return nil, err
 	}
+	r.count = len(r.steps)
+	r.steps = r.steps[:min(r.count, len(c.Ops))]
 	return r, nil
 }
 
@@ -258,8 +261,8 @@ func Observed(c corpus.Case, steps []corpus.Step) []corpus.Want {
 }
 
 func translated(c *corpus.Case, steps []corpus.Step, tokens *Tokens) []corpus.Want {
-	wants := make([]corpus.Want, min(len(steps), len(c.Ops)))
-	for i := range wants {
+	wants := make([]corpus.Want, len(steps))
+	for i := range steps {
 		s := &steps[i]
 		wants[i] = corpus.Want{
 			Returned: tokens.IDs(s.Returned), State: s.State, Mask: s.Mask,
@@ -306,7 +309,7 @@ func answered(r *run) *Finding {
 			return nil
 		}
 	}
-	if got, want := len(r.steps), len(r.c.Ops); got != want {
+	if got, want := r.count, len(r.c.Ops); got != want {
 		return r.finding(min(got, want-1), "%d answers to %d operations", got, want)
 	}
 	return nil

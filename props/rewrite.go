@@ -269,7 +269,7 @@ func sameHeld(a, b *run, ma, mb int, becomes func([][]int) [][]int) *Finding {
 	}
 	got, ok := b.held(mb)
 	if !ok {
-		return b.finding(mb+1, "refused (%s), although it is legal", b.steps[min(mb+1, len(b.steps)-1)].Error)
+		return b.finding(mb+1, "refused or not answered, although it is legal")
 	}
 	if becomes != nil {
 		want = becomes(want)
@@ -716,7 +716,7 @@ func rowsAreSerial(ctx context.Context, x *examination) (*Finding, error) {
 	}
 	got, ok := r.held(whole)
 	if !ok {
-		return r.finding(whole+1, "refused, although it is legal"), nil
+		return r.finding(whole+1, "refused or not answered, although it is legal"), nil
 	}
 	for _, p := range probes {
 		if p.alone < 0 {
@@ -724,7 +724,7 @@ func rowsAreSerial(ctx context.Context, x *examination) (*Finding, error) {
 		}
 		want, ok := r.held(p.alone)
 		if !ok {
-			return r.finding(p.alone+1, "refused, although it is legal"), nil
+			return r.finding(p.alone+1, "refused or not answered, although it is legal"), nil
 		}
 		if p.row >= len(got) || len(want) != 1 || !slices.Equal(want[0], got[p.row]) {
 			return r.finding(whole+1, "row %d holds the tokens %v, its serial twin %v", p.row, at(got, p.row), want), nil
@@ -867,6 +867,9 @@ func attentionHolds(ctx context.Context, x *examination) (*Finding, error) {
 		return nil, err
 	}
 	for _, q := range all {
+		if q.step >= len(r.steps) {
+			return nil, nil // not answered; another property says so
+		}
 		s := &r.steps[q.step]
 		if s.Error != "" {
 			return r.finding(q.step, "refused with %s, although it is legal", s.Error), nil

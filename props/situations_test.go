@@ -11,6 +11,7 @@ import (
 
 // TestSituations: 10,000 random cases get into everything that they can.
 func TestSituations(t *testing.T) {
+	t.Parallel()
 	d := Domain{Info: ReferenceTarget().Info()}
 	var all Situations
 	for i := range enough {

@@ -348,9 +348,6 @@ func (c *BatchRotatingKVCache) Extract(row int) (*RotatingKVCache, error) {
 // ExtractLimit is [BatchRotatingKVCache.Extract] for the last limit columns at
 // most; mlx-lm has no such limit (D-11).
 func (c *BatchRotatingKVCache) ExtractLimit(row, limit int) (*RotatingKVCache, error) {
-	if limit < 1 {
-		return nil, &ring.RangeError{Op: "extract", What: "limit", Got: limit, Low: 1, High: maxInt}
-	}
 	return c.extract(row, limit)
 }
 
@@ -364,6 +361,9 @@ func (c *BatchRotatingKVCache) extract(row, limit int) (*RotatingKVCache, error)
 			err = &ring.RaisesError{Op: op, Why: err.Error()}
 		}
 		return nil, err
+	}
+	if limit < 1 {
+		return nil, &ring.RangeError{Op: op, What: "limit", Got: limit, Low: 1, High: maxInt}
 	}
 	p := c.rows.p
 	out := &RotatingKVCache{Step: c.Step, semantics: c.semantics, format: c.format, maxSize: p.MaxSize}

@@ -74,14 +74,15 @@ func (t *moveTask) do(r *accelerated.Run, plane, head int, s *scratch) {
 		t.moveBytes(dst, src[skip:][:len(dst)])
 		return
 	}
+	put := t.stream
 	if t.inPlace {
 		c := s.bytes(len(src))
 		copy(c, src)
-		src = c
+		src, put = c, copyBytes // where it goes was read just now
 	}
 	for from := src[skip:]; len(dst) > 0; from = src {
 		n := min(len(dst), len(from))
-		t.stream(dst[:n], from[:n])
+		put(dst[:n], from[:n])
 		dst = dst[n:]
 	}
 }
