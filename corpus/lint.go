@@ -325,12 +325,13 @@ func (l *linter) want(o *Op, of *named) {
 			l.report("want.error", "raises is of mlx-lm's; exact has a code for every refusal")
 		}
 	}
-	if w.Mask != nil && w.Mask.N == 0 && l.c.Semantics == ring.Exact {
+	if w.Mask != nil && w.Mask.N == 0 && l.c.Semantics == ring.Exact && (of == nil || of.kind != BatchRecurrent) {
 		l.report("want.mask", "is null; under exact a mask is always there")
 	}
 	if of != nil && of.kind != "" {
 		for _, f := range w.State {
-			if !slices.Contains(stateOf[of.kind], f.Name) {
+			many := o.Verb == Load && len(o.Outs) > 1 && f.Name == FCaches // the states of all that was loaded
+			if !many && !slices.Contains(stateOf[of.kind], f.Name) {
 				l.report("want.state."+f.Name.String(), "the state of %s has no such field", of.kind)
 			}
 		}

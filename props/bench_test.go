@@ -3,6 +3,7 @@ package props
 import (
 	"context"
 	"slices"
+	"sync/atomic"
 	"testing"
 
 	"example.com/ringcheck/corpus"
@@ -22,7 +23,9 @@ func measured(b *testing.B) []corpus.Case {
 		}
 		c.Shape = corpus.Shape{KVHeads: 2, KeyDim: 8, ValueDim: 8, DType: ring.BFloat16}
 		c.Step, c.Fill, c.Quant = corpus.DefaultStep, corpus.Grid, nil
-		if !slices.ContainsFunc(c.Ops, func(op corpus.Op) bool { return op.Verb == corpus.ToQuantized || op.Verb == corpus.Save }) {
+		if !slices.ContainsFunc(c.Ops, func(op corpus.Op) bool {
+			return op.Verb == corpus.ToQuantized || op.Verb == corpus.Save || op.Verb == corpus.Load
+		}) {
 			list = append(list, c)
 		}
 	}
@@ -30,18 +33,32 @@ func measured(b *testing.B) []corpus.Case {
 }
 
 // BenchmarkStepwise judges the reference by the properties that share one run
-// of a case. The figure to look at is ops/s.
+// of a case. The figure to look at is ops/s, on one core and on both: -cpu 1,2.
 func BenchmarkStepwise(b *testing.B) {
-	cases, t := measured(b), ReferenceTarget()
+	cases := measured(b)
+	stepwise(b, func(i int) corpus.Case { return cases[i%len(cases)] })
+}
+
+// BenchmarkRandom is the same on cases of all kinds and sizes, made on the way.
+func BenchmarkRandom(b *testing.B) {
+	d := Domain{Info: ReferenceTarget().Info()}
+	stepwise(b, func(i int) corpus.Case { return Generate(RandomSource(1, i), d) })
+}
+
+func stepwise(b *testing.B, next func(i int) corpus.Case) {
+	t := ReferenceTarget()
 	list := slices.DeleteFunc(Properties(), func(p Property) bool { return p.look == nil })
+	var cases, ops atomic.Int64
 	b.ReportAllocs()
-	ops := 0
-	for i := 0; b.Loop(); i++ {
-		c := cases[i%len(cases)]
-		ops += len(c.Ops)
-		if f, err := Check(context.Background(), t, c, list); err != nil || f != nil {
-			b.Fatal(f, err)
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			c := next(int(cases.Add(1)))
+			ops.Add(int64(len(c.Ops)))
+			if f, err := Check(context.Background(), t, c, list); err != nil || f != nil {
+				b.Error(f, err)
+				return
+			}
 		}
-	}
-	b.ReportMetric(float64(ops)/b.Elapsed().Seconds(), "ops/s")
+	})
+	b.ReportMetric(float64(ops.Load())/b.Elapsed().Seconds(), "ops/s")
 }

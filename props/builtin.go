@@ -4,7 +4,9 @@ import (
 	"sync"
 
 	"example.com/ringcheck/accelerated"
-	_ "example.com/ringcheck/accelerated/cpu" // known to accelerated.Open
+	_ "example.com/ringcheck/accelerated/cpu" // known to accelerated.Open, as the next two
+	_ "example.com/ringcheck/accelerated/cuda"
+	_ "example.com/ringcheck/accelerated/metal"
 )
 
 // Devices are the names of the accelerated cache's devices, as targets.

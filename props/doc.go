@@ -9,6 +9,13 @@
 // bytes back into the token ids that a case names, so that a [Difference] reads
 // as tokens, and [Listing] and [DrawColumns] show where it is.
 //
+// [Properties] are what must be true of a target whatever the case; [Check]
+// holds a target to them. [Generate] makes cases of a [Domain], legal ones and a
+// few that must be refused, and asks only package models, never a target;
+// [Situations] count what they get into, and [Exhaust] tries every short one.
+// [Reduce] makes a failing case small, [File] keeps it. A [Suite] does all of
+// this, for go test and for the command.
+//
 // The invariant: a refusal is an answer, and an error of Run says nothing about
 // caches. So a child can crash, hang, flood or lie without a case being judged
 // by it: all of that is a [*Fault].

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -11,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -26,12 +26,12 @@ type mutant struct {
 
 const (
 	workers  = 2
-	patience = 60 * time.Second // for the replay of one mutant
+	patience = time.Minute // for the replay of one mutant
 )
 
 func main() {
 	run := flag.String("run", "", "only the mutants whose name matches this `regexp`")
-	verbose := flag.Bool("v", false, "print every known case that a mutant fails")
+	verbose := flag.Bool("v", false, "print every case that a mutant fails")
 	flag.Parse()
 	killed, survived, err := judge(*run, *verbose)
 	if err != nil {
@@ -44,6 +44,8 @@ func main() {
 	}
 }
 
+// judge plants the mutants whose name matches run, and prints what came of
+// each.
 func judge(run string, verbose bool) (killed, survived int, err error) {
 	pattern, err := regexp.Compile(run)
 	if err != nil {
@@ -53,15 +55,18 @@ func judge(run string, verbose bool) (killed, survived int, err error) {
 	if len(chosen) == 0 {
 		return 0, 0, fmt.Errorf("-run: no mutant has a name that matches %s", run)
 	}
-	root, err := moduleRoot()
-	if err != nil {
-		return 0, 0, err
-	}
 	dir, err := os.MkdirTemp("", "ringcheck-mutants-")
 	if err != nil {
 		return 0, 0, err
 	}
 	defer os.RemoveAll(dir)
+	program, err := build(chosen, dir)
+	if err != nil {
+		return 0, 0, err
+	}
+	if failed, err := replay(program, 0); err != nil || len(failed) > 0 {
+		return 0, 0, errors.Join(err, fmt.Errorf("with no bug planted these cases fail: %v", failed))
+	}
 
 	type verdict struct {
 		failed []string
@@ -69,11 +74,11 @@ func judge(run string, verbose bool) (killed, survived int, err error) {
 	}
 	verdicts := make([]chan verdict, len(chosen))
 	free := make(chan struct{}, workers)
-	for i, m := range chosen {
+	for i := range chosen {
 		verdicts[i] = make(chan verdict, 1)
 		go func() {
 			free <- struct{}{}
-			failed, err := m.replay(root, filepath.Join(dir, fmt.Sprint(i)))
+			failed, err := replay(program, i+1)
 			<-free
 			verdicts[i] <- verdict{failed, err}
 		}()
@@ -99,59 +104,26 @@ func judge(run string, verbose bool) (killed, survived int, err error) {
 	return killed, survived, nil
 }
 
-// replay builds the mutant in dir and returns the cases of the corpus that
-// fail for it.
-func (m mutant) replay(root, dir string) (failed []string, err error) {
-	if err := os.Mkdir(dir, 0o755); err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(dir)
-	file := filepath.Join(root, m.file)
-	source, err := os.ReadFile(file)
-	if err != nil {
-		return nil, err
-	}
-	text, err := m.apply(string(source))
-	if err != nil {
-		return nil, err
-	}
-	mutated, overlay, program := filepath.Join(dir, "mutated.go"), filepath.Join(dir, "overlay.json"), filepath.Join(dir, "replay")
-	replaced, err := json.Marshal(map[string]map[string]string{"Replace": {file: mutated}})
-	if err != nil {
-		return nil, err
-	}
-	if err := errors.Join(os.WriteFile(mutated, []byte(text), 0o644), os.WriteFile(overlay, replaced, 0o644)); err != nil {
-		return nil, err
-	}
-	// It is built once and run once, so that what optimizing costs is not earned.
-	build := exec.Command("go", "build", "-overlay", overlay, "-gcflags=./...=-l", "-ldflags=-s -w", "-o", program, "./ci/mutants/replay")
-	build.Dir = root
-	if out, err := build.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("it does not build: %w\n%s", err, out)
-	}
+// replay runs the corpus with bug i planted, counted from 1, or none, and
+// returns the cases that fail.
+func replay(program string, i int) (failed []string, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	replay := exec.CommandContext(ctx, program)
-	out, err := replay.Output()
+	cmd := exec.CommandContext(ctx, program)
+	cmd.Env = append(os.Environ(), environment+"="+strconv.Itoa(i))
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
 	if err != nil {
-		return nil, fmt.Errorf("its replay: %w", err)
+		return nil, fmt.Errorf("the replay: %w", err)
 	}
 	return strings.Fields(string(out)), nil
-}
-
-// apply plants the bug in the source of its file.
-func (m mutant) apply(source string) (string, error) {
-	if n := strings.Count(source, m.old); n != 1 {
-		return "", fmt.Errorf("%s has its text %d times, want once: %q", m.file, n, m.old)
-	}
-	return strings.Replace(source, m.old, m.new, 1), nil
 }
 
 // moduleRoot is the folder of the module that the working folder is in.
 func moduleRoot() (string, error) {
 	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}").Output()
 	if err != nil {
-		return "", fmt.Errorf("go list: %w; run it inside the module", err)
+		return "", fmt.Errorf("go list: %w; run this inside the module", err)
 	}
-	return strings.TrimSpace(string(out)), nil
+	return filepath.FromSlash(strings.TrimSpace(string(out))), nil
 }

@@ -178,6 +178,12 @@ func (f *checkFlags) run(cmd *cobra.Command) error {
 		r.report(j)
 	}
 	r.bar.clear()
+	if f.command != nil && f.has(literalProperty) && shard == 1 && ctx.Err() == nil {
+		if err := f.ledger(ctx, judged, out, &total); err != nil {
+			closeTarget()
+			return err
+		}
+	}
 	if r.page != nil {
 		if err := r.page.write(f.reportDir, &total); err != nil {
 			closeTarget()
@@ -191,6 +197,21 @@ func (f *checkFlags) run(cmd *cobra.Command) error {
 		return fmt.Errorf("%s: no case of this run matches %s; take that off the list", f.knownFile, strings.Join(unmatched, ", "))
 	}
 	return err
+}
+
+// ledger asks a target that claims to be mlx-lm whether the quirk ledger is
+// still true of it, and counts each row.
+func (f *checkFlags) ledger(ctx context.Context, t props.Target, out io.Writer, total *tally) error {
+	changed, checked, err := props.CheckLedger(ctx, t)
+	if err != nil {
+		return err
+	}
+	for _, line := range changed {
+		fmt.Fprintln(out, "FAIL ledger:", line)
+	}
+	total.passed += checked - len(changed)
+	total.failed += len(changed)
+	return nil
 }
 
 // settle fills in what depends on other flags.
