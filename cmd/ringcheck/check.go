@@ -23,6 +23,7 @@ import (
 const (
 	corpusProperty  = "corpus"  // each case of the corpus is answered as it wants
 	literalProperty = "literal" // so are sequences that mlx-lm corrupts or refuses
+	ledgerProperty  = "ledger"  // what the quirk ledger says of mlx-lm is true of the target
 )
 
 const (
@@ -56,7 +57,7 @@ protocol of docs/wire.md: on the cases of the corpus, and on random cases by
 these properties:
 
 ` + propertyHelp() + `
-Unless -property names some, it takes all, but "literal" only for an
+Unless -property names some, it takes all, but "literal" and "ledger" only for an
 implementation that claims mlx-lm's layout and is not the reference. Of those
 below "finite" each random case is held against one, in turn. A case that fails is made
 smaller and stored in ` + foundFolder + `, and the command that repeats it is printed.
@@ -102,6 +103,7 @@ func propertyHelp() string {
 	line := func(name, says string) { fmt.Fprintf(&b, "  %-23s %s\n", name, says) }
 	line(corpusProperty, "each case of the corpus is answered as it wants")
 	line(literalProperty, "so are sequences that mlx-lm corrupts or refuses, by the reference")
+	line(ledgerProperty, "what the quirk ledger says of mlx-lm is true of the target")
 	for _, p := range randomProperties() {
 		line(p.Name, p.Doc)
 	}
@@ -109,7 +111,7 @@ func propertyHelp() string {
 }
 
 func propertyNames() []string {
-	names := []string{corpusProperty, literalProperty}
+	names := []string{corpusProperty, literalProperty, ledgerProperty}
 	for _, p := range randomProperties() {
 		names = append(names, p.Name)
 	}
@@ -178,7 +180,7 @@ func (f *checkFlags) run(cmd *cobra.Command) error {
 		r.report(j)
 	}
 	r.bar.clear()
-	if f.command != nil && f.has(literalProperty) && shard == 1 && ctx.Err() == nil {
+	if f.has(ledgerProperty) && shard == 1 && ctx.Err() == nil {
 		if err := f.ledger(ctx, judged, out, &total); err != nil {
 			closeTarget()
 			return err
@@ -238,10 +240,12 @@ func (f *checkFlags) settle(cmd *cobra.Command) error {
 func (f *checkFlags) choose(info props.Info) error {
 	if len(f.properties) == 0 {
 		f.properties = slices.DeleteFunc(propertyNames(), func(name string) bool {
-			return name == literalProperty && (f.command == nil || info.Level < props.Layout)
+			return (name == literalProperty || name == ledgerProperty) && (f.command == nil || info.Level < props.Layout)
 		})
 	}
-	named := slices.DeleteFunc(slices.Clone(f.properties), func(name string) bool { return name == corpusProperty || name == literalProperty })
+	named := slices.DeleteFunc(slices.Clone(f.properties), func(name string) bool {
+		return name == corpusProperty || name == literalProperty || name == ledgerProperty
+	})
 	if len(named) == 0 {
 		return nil
 	}
