@@ -1,5 +1,5 @@
 # Each target is a part, or parts, of ci/parts; ci/run has their time budgets.
-.PHONY: ci test lint race cross fuzz mlx-lm live bench
+.PHONY: ci test lint race cross fuzz mlx-lm live mutants kernels bench
 
 ci:
 	ci/run
@@ -7,11 +7,13 @@ test:
 	go test ./...
 lint:
 	ci/run gofmt vet staticcheck imports
-race cross fuzz:
+race cross fuzz mutants:
 	ci/run $@
 mlx-lm:
 	ci/mlxlm/setup
 live: mlx-lm
 	ci/run live quantize
+kernels:
+	ci/kernels/build
 bench:
 	go test -run='^$$' -bench=. ./...
