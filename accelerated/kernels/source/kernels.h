@@ -5,11 +5,13 @@
 // A kernel is the work of one warp: 32 lanes that go in step. Warps know nothing
 // of each other, so a group is any number of them, but for one thing: a warp that
 // has done WAIT_FOR_GROUP may read what the warps of its group before it have
-// written. There is no threadgroup memory. What follows EACH_LANE is done by each lane;
-// between two of them all lanes have done the first. A value that outlives an
-// EACH_LANE is an array of HELD, lane l's part of it is x[AT(l, n, i)], and
-// FROM(x, l, n, i) is that of another lane, which nobody may change in the same
-// EACH_LANE and all lanes must ask for together.
+// written. There is no threadgroup memory.
+//
+// What follows EACH_LANE is done by each lane; between two of them all lanes have
+// done the first. A value that outlives an EACH_LANE is an array of HELD times n,
+// lane l's i-th part of it is x[AT(l, n, i)], and FROM(x, l, n, i) is that of
+// another lane, which nobody may change in the same EACH_LANE and all lanes must
+// ask for together.
 //
 // All addresses are bytes from the beginning of a buffer, which is aligned to
 // 256.
