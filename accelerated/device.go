@@ -191,7 +191,7 @@ const Zero = -1
 // Write puts new tokens into columns At to At+n-1 of rows 0 to b-1, where
 // [b, h, n, d] is the shape of Keys. Both views have the store's data type. If
 // the store is quantized, each column is quantized as it is written: the
-// canonical arithmetic of docs/quantize.md, to the bit. Values is the zero View
+// canonical arithmetic of docs/semantics.md, to the bit. Values is the zero View
 // where the store has no values.
 type Write struct {
 	Keys, Values View
@@ -272,12 +272,21 @@ func (e *MemoryError) Error() string {
 func (e *MemoryError) Unwrap() error { return e.Err }
 
 // BufferError refuses a view whose buffer is not, or no longer, one of the
-// device's.
-type BufferError struct{ Op, What string }
+// device's, or is the cache's own where that would be read and written at once.
+type BufferError struct {
+	Op, What string
+	Own      bool // it is the cache's own
+}
 
 func (e *BufferError) Error() string {
+	if e.Own {
+		return fmt.Sprintf("%s: the memory of the %s is the cache's own; use another buffer, or host memory", e.Op, e.What)
+	}
 	return fmt.Sprintf("%s: the memory of the %s is not a live buffer of this cache's device; use a buffer of that device, or host memory", e.Op, e.What)
 }
+
+// errNoDevice refuses what was given no device.
+func errNoDevice() error { return &UnavailableError{Device: "nil", Why: "open a device first"} }
 
 // UnavailableError says why a device cannot be opened here.
 type UnavailableError struct{ Device, Why string }

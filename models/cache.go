@@ -203,7 +203,7 @@ func (c *cache) prepare(op *corpus.Op) {
 		return
 	}
 	if len(c.rows) == 0 {
-		c.rows = make([]row, len(op.Lengths))
+		c.rows = make([]row, max(len(op.LeftPadding), len(op.Lengths)))
 	}
 	for i, l := range op.LeftPadding {
 		c.rows[i].pad -= l

@@ -262,15 +262,15 @@ func (c *cache) rulePrepare(op *corpus.Op) ruling {
 			return need(len(lengths) == rows)
 		}
 	}
-	if rows == 0 && c.a == 0 {
-		rows = len(lengths)
+	if rows == 0 && !c.buffer {
+		rows = max(len(left), len(lengths))
 	}
 	perRow := func(v []int) bool { return v == nil || len(v) == rows }
 	if c.exact && c.slots == nil {
 		switch {
 		case c.pending:
 			return refused("pending_padding")
-		case rows == 0:
+		case rows == 0 && !c.buffer:
 			return outside
 		case !perRow(left) || !perRow(lengths) || !perRow(right):
 			return refused("rows")

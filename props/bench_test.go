@@ -16,7 +16,7 @@ func measured(b *testing.B) []corpus.Case {
 	b.Helper()
 	d := Domain{Info: ReferenceTarget().Info(), Kinds: []corpus.Kind{corpus.Rotating, corpus.BatchRotating}}
 	var list []corpus.Case
-	for i := 0; len(list) < 200; i++ {
+	for i := 0; len(list) < 60; i++ {
 		c := Generate(RandomSource(1, i), d)
 		if op := c.Ops[0]; op.MaxSize != 8 || len(op.LeftPadding) != 2 {
 			continue
@@ -50,6 +50,7 @@ func stepwise(b *testing.B, next func(i int) corpus.Case) {
 	list := slices.DeleteFunc(Properties(), func(p Property) bool { return p.look == nil })
 	var cases, ops atomic.Int64
 	b.ReportAllocs()
+	b.ResetTimer()
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
 			c := next(int(cases.Add(1)))

@@ -104,7 +104,9 @@ func Generate(src Source, d Domain) corpus.Case {
 	g.shape(kind, d.Info)
 	g.m = models.New(g.c.Semantics, g.c.Shape, g.c.Quant)
 	g.kinds = slices.DeleteFunc(g.kinds, func(k corpus.Kind) bool { return !family(kind, k) || quantized(k) && g.c.Quant == nil })
-	g.create(kind)
+	if g.create(kind); len(g.m.Names()) == 0 {
+		return g.c
+	}
 
 	sum := 0
 	for _, gr := range grammars {

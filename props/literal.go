@@ -27,6 +27,9 @@ func Literal(seed uint64, i int, info Info) corpus.Case {
 		return f.weight
 	})
 	g.kinds = slices.DeleteFunc(slices.Clone(family.kinds), func(k corpus.Kind) bool { return !slices.Contains(info.Kinds, k) })
+	if len(g.kinds) == 0 {
+		return g.c // nothing claimed is mlx-lm's
+	}
 	g.shape(info)
 	for range 5 + g.IntN(36) {
 		if len(g.c.Ops) >= 40 || g.bytes > literalBytes {

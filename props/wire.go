@@ -205,6 +205,9 @@ func decodeHello(line []byte) (info Info, err error) {
 	if err == nil {
 		err = require(given, "protocol", "name", "version", "kinds", "ops", "dtypes", "semantics", "fills")
 	}
+	if err == nil {
+		err = checkClaims(&info)
+	}
 	if err == nil && protocol != Protocol {
 		err = fmt.Errorf("protocol is %d, want %d", protocol, Protocol)
 	}
@@ -212,6 +215,29 @@ func decodeHello(line []byte) (info Info, err error) {
 		return Info{}, fmt.Errorf("answered hello wrongly: %w", err)
 	}
 	return info, nil
+}
+
+// checkClaims refuses claims from which no case could be made.
+func checkClaims(info *Info) error {
+	switch {
+	case len(info.Kinds) == 0:
+		return errors.New("kinds is empty; claim at least one")
+	case !slices.Contains(info.Ops, corpus.New):
+		return errors.New(`ops has no "new", with which every case begins`)
+	case len(info.DTypes) == 0:
+		return errors.New("dtypes is empty; claim at least one")
+	case len(info.Semantics) == 0:
+		return errors.New("semantics is empty; claim at least one")
+	case len(info.Fills) == 0:
+		return errors.New("fills is empty; claim at least one")
+	case len(info.Quant) == 0 && slices.ContainsFunc(info.Kinds, quantizes):
+		return errors.New("quant is empty, although a quantized kind is claimed")
+	}
+	return nil
+}
+
+func quantizes(k corpus.Kind) bool {
+	return k == corpus.Quantized || k == corpus.RotatingQuantized || k == corpus.BatchRotatingQuantized
 }
 
 func decodeNames[T any](value []byte, into *[]T, parse func(string) (T, error)) error {

@@ -174,6 +174,11 @@ func (c *BatchRotatingKVCache) Prepare(pad Padding) error {
 		return &ring.LeftPaddingError{Op: op}
 	}
 	state := c.rows
+	if c.semantics == ring.Exact && !state.Pending() && state.BatchSize() == 0 && !c.store.none() {
+		if n := max(len(pad.LeftPadding), len(pad.Lengths), len(pad.RightPadding)); n > 0 {
+			return &ring.RowsError{Op: op, What: "padding", Got: n} // columns that have no rows get none
+		}
+	}
 	if err := state.Prepare(pad); err != nil {
 		return err
 	}

@@ -14,7 +14,7 @@ import (
 // group is how many elements the self-test quantizes at once.
 const group = 32
 
-// vectors are the groups, D1 to D11 of docs/quantize.md, on which what a GPU
+// vectors are the groups, D1 to D11 of docs/semantics.md, on which what a GPU
 // easily does (round half away, start a maximum at zero, flush subnormals, let
 // a NaN through) makes other bytes than the canonical arithmetic.
 var vectors = []vector{

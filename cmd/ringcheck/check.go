@@ -6,11 +6,13 @@ import (
 	"io"
 	"iter"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -161,7 +163,7 @@ func (f *checkFlags) run(cmd *cobra.Command) error {
 		closeTarget()
 		return err
 	}
-	fmt.Fprintf(out, "%s %s, seed %d\n", info.Name, info.Version, f.seed)
+	fmt.Fprintf(out, "%s, seed %d\n", titled(info), f.seed)
 	timed := ctx
 	if f.duration > 0 {
 		var cancel context.CancelFunc
@@ -173,6 +175,10 @@ func (f *checkFlags) run(cmd *cobra.Command) error {
 	suite := &props.Suite{Target: judged, Domain: props.Domain{Info: info}, Folder: foundFolder}
 	r := reporter{ctx: ctx, f: f, suite: suite, known: known, out: out, errs: cmd.ErrOrStderr(), total: &total}
 	if f.reportDir != "" {
+		if err := os.MkdirAll(f.reportDir, 0o755); err != nil {
+			closeTarget()
+			return fmt.Errorf("-report: %w", err)
+		}
 		r.page = newReporting(info, f)
 	}
 	r.bar = newProgress(cmd.ErrOrStderr(), f.size(shards), "cases")
@@ -199,6 +205,18 @@ func (f *checkFlags) run(cmd *cobra.Command) error {
 		return fmt.Errorf("%s: no case of this run matches %s; take that off the list", f.knownFile, strings.Join(unmatched, ", "))
 	}
 	return err
+}
+
+// titled is a target's name and version, as short and plain as a terminal needs
+// it: a child may call itself anything.
+func titled(info props.Info) string {
+	text := []rune(strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return -1
+	}, info.Name+" "+info.Version))
+	return string(text[:min(len(text), widest/2)])
 }
 
 // ledger asks a target that claims to be mlx-lm whether the quirk ledger is

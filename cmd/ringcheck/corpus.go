@@ -15,7 +15,9 @@ func corpusCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "corpus",
 		Short: "Work with the cases that come with ringcheck",
-		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return fmt.Errorf("corpus takes a command of its own, export DIR, not %q", args)
+		},
 	}
 	cmd.AddCommand(&cobra.Command{
 		Use:   "export DIR",

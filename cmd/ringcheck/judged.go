@@ -68,6 +68,10 @@ func (w work) run(ctx context.Context, t props.Target) judged {
 	if j.c, j.err = w.load(); j.err != nil {
 		return j
 	}
+	if len(j.c.Ops) == 0 {
+		j.skip = "no case can be made of what the target claims"
+		return j
+	}
 	if lacks := t.Info().Lacks(j.c); lacks != "" {
 		j.skip = "the target does not claim " + lacks
 		return j

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -28,7 +27,7 @@ func newReporting(info props.Info, f *checkFlags) *reporting {
 		command += " -checks " + strconv.Itoa(f.checks)
 	}
 	return &reporting{
-		report:   draw.Report{Target: info.Name + " " + info.Version, Command: command + " " + f.arguments(), Seed: f.seed},
+		report:   draw.Report{Target: titled(info), Command: command + " " + f.arguments(), Seed: f.seed},
 		verdicts: map[[2]string]*draw.Verdict{},
 	}
 }
@@ -103,9 +102,6 @@ func (r *reporting) write(dir string, total *tally) error {
 		r.report.Skips = append(r.report.Skips, draw.Count{Name: why, N: n})
 	}
 	slices.SortFunc(r.report.Skips, func(a, b draw.Count) int { return strings.Compare(a.Name, b.Name) })
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("-report: %w", err)
-	}
 	files := map[string][]byte{}
 	var page, junit bytes.Buffer
 	if err := r.report.Page(&page); err != nil {
