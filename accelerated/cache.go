@@ -3,6 +3,7 @@ package accelerated
 import (
 	"fmt"
 	"math"
+	"runtime"
 	"sync/atomic"
 
 	"example.com/ringcheck/reference/ring"
@@ -32,7 +33,8 @@ type Config struct {
 // order of columns, and are valid until the next operation on the cache.
 //
 // A cache belongs to one goroutine at a time: what is called while another
-// call runs is refused. What comes of it (rows extracted, merged, adopted,
+// call runs is refused, or waits for its end where it returns no error. A nil
+// cache and the zero Cache are closed ones that hold nothing. What comes of it (rows extracted, merged, adopted,
 // snapshots) shares nothing with it. Close it before its device.
 type Cache struct {
 	dev      Device
@@ -147,7 +149,7 @@ func (c *Cache) checkConfig(serial bool) error {
 	cfg := &c.cfg
 	switch {
 	case c.dev == nil:
-		return &UnavailableError{Device: "nil", Why: "open a device first"}
+		return errNoDevice()
 	case cfg.Semantics != ring.MLXLM && cfg.Semantics != ring.Exact:
 		return &ring.NotSupportedError{Op: op, Kind: cfg.Semantics.String()}
 	case cfg.KVHeads < 1 || cfg.KeyDim < 1 || cfg.ValueDim < 1 ||
@@ -205,7 +207,9 @@ func (c *Cache) setPosition(p position) {
 }
 
 // Kind is the name of the cache's kind, for example "batch_rotating_quantized".
-func (c *Cache) Kind() string {
+func (c *Cache) Kind() string { return ask(c, (*Cache).kind) }
+
+func (c *Cache) kind() string {
 	kind := "rotating"
 	if !c.cur.serial {
 		kind = "batch_rotating"
@@ -227,7 +231,7 @@ const (
 
 // begin starts an operation, which ends with c.end.
 func (c *Cache) begin(op string, n need) error {
-	if c == nil || c.closed.Load() {
+	if c == nil || c.dev == nil || c.closed.Load() {
 		return &ring.ClosedError{Op: op}
 	}
 	if !c.busy.CompareAndSwap(false, true) {
@@ -240,7 +244,7 @@ func (c *Cache) begin(op string, n need) error {
 	case n&writing != 0 && c.read.open:
 		err = &ring.ReadOpenError{Op: op}
 	case n&batched != 0 && c.cur.serial:
-		err = &ring.NotSupportedError{Op: op, Kind: c.Kind()}
+		err = &ring.NotSupportedError{Op: op, Kind: c.kind()}
 	case n&settled != 0 && c.cur.pending:
 		err = &ring.PendingPaddingError{Op: op}
 	}
@@ -257,9 +261,30 @@ func (c *Cache) begin(op string, n need) error {
 
 func (c *Cache) end() { c.busy.Store(false) }
 
+// wait starts what cannot be refused, since it returns no error; it ends with
+// c.end.
+func (c *Cache) wait() {
+	for !c.busy.CompareAndSwap(false, true) {
+		runtime.Gosched()
+	}
+}
+
+// ask is what f says of a cache while no call runs; zero of none.
+func ask[T any](c *Cache, f func(c *Cache) T) (answer T) {
+	if c == nil {
+		return answer
+	}
+	c.wait()
+	defer c.end()
+	return f(c)
+}
+
 // Close gives all memory back. It is idempotent; refused only while another
 // call runs.
 func (c *Cache) Close() error {
+	if c == nil {
+		return &ring.ClosedError{Op: "close"}
+	}
 	if !c.busy.CompareAndSwap(false, true) {
 		return &ring.BusyError{Op: "close"}
 	}
@@ -281,33 +306,41 @@ func (c *Cache) Close() error {
 }
 
 // Config is the configuration that the cache was made with.
-func (c *Cache) Config() Config { return c.cfg }
+func (c *Cache) Config() Config { return ask(c, func(c *Cache) Config { return c.cfg }) }
 
 // Rows is the number of rows.
-func (c *Cache) Rows() int { return c.cur.rows() }
+func (c *Cache) Rows() int { return ask(c, func(c *Cache) int { return c.cur.rows() }) }
 
 // Position is the bookkeeping, of a serial ring in the form of a batch of one
 // row. It shares nothing with the cache.
-func (c *Cache) Position() ring.Position { return c.cur.snapshot() }
+func (c *Cache) Position() ring.Position {
+	return ask(c, func(c *Cache) ring.Position { return c.cur.snapshot() })
+}
 
 // Size is min(total, max size), the columns that the next decode may see.
-func (c *Cache) Size() int { return min(c.cur.total, c.cur.maxSize) }
+func (c *Cache) Size() int {
+	return ask(c, func(c *Cache) int { return min(c.cur.total, c.cur.maxSize) })
+}
 
 // Length is the number of columns of the buffer as mlx-lm has it, spare ones
 // included.
-func (c *Cache) Length() int { return c.cur.length }
+func (c *Cache) Length() int { return ask(c, func(c *Cache) int { return c.cur.length }) }
 
 // NBytes is the memory that holds the columns, room to spare included.
 func (c *Cache) NBytes() int {
-	if c.store.Buffer == nil {
-		return 0
-	}
-	return c.store.Buffer.Size()
+	return ask(c, func(c *Cache) int {
+		if c.store.Buffer == nil {
+			return 0
+		}
+		return c.store.Buffer.Size()
+	})
 }
 
 // Trimmable reports whether Trim may be called: total < max size, and in exact
 // semantics nothing pending.
-func (c *Cache) Trimmable() bool { return c.cur.trimmable() }
+func (c *Cache) Trimmable() bool {
+	return ask(c, func(c *Cache) bool { return c.cur.trimmable() })
+}
 
 // newStore allocates a store; one without rows or columns has no buffer.
 func (c *Cache) newStore(op string, rows, columns int) (Store, error) {

@@ -28,6 +28,15 @@ func (c *Cache) checkTokens(op string, keys, values View) (int, error) {
 	if err := c.checkView(op, "values", &c.write.Values, [4]int{rows, c.cfg.KVHeads, n, c.cfg.ValueDim}, c.cfg.DType); err != nil {
 		return 0, err
 	}
+	// What is written may move before it is read.
+	for _, v := range [2]struct {
+		what   string
+		buffer Buffer
+	}{{"keys", keys.Buffer}, {"values", values.Buffer}} {
+		if v.buffer != nil && v.buffer == c.store.Buffer {
+			return 0, &BufferError{Op: op, What: v.what, Own: true}
+		}
+	}
 	if n > maxColumns-c.cur.length {
 		return 0, &ring.RangeError{Op: op, What: "columns", Got: n, Low: 1, High: maxColumns - c.cur.length}
 	}

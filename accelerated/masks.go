@@ -15,8 +15,17 @@ import (
 type Masks struct {
 	dev Device
 
-	mu   sync.Mutex
-	memo map[int]*builtMask // by window of the ring
+	mu     sync.Mutex
+	memo   map[int]*builtMask // by window of the ring
+	grants []grant            // what the leases hold
+	spare  []int              // grants that no lease holds
+}
+
+// grant is what one lease and its copies hold. It is used again for later
+// leases: a lease is live while its turn is the grant's.
+type grant struct {
+	built *builtMask
+	turn  uint64
 }
 
 // NewMasks makes an empty memory of masks on a device.
@@ -24,6 +33,9 @@ func NewMasks(dev Device) *Masks { return &Masks{dev: dev, memo: map[int]*builtM
 
 // Close forgets all masks. Those that are leased live until they are released.
 func (m *Masks) Close() {
+	if m == nil {
+		return
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, b := range m.memo {
@@ -32,9 +44,16 @@ func (m *Masks) Close() {
 	clear(m.memo)
 }
 
-// Upload leases a mask of the caller's.
+// Upload leases a mask of the caller's. The errors are [*UnavailableError]
+// where there is no device, and [ring.ShapeError].
 func (m *Masks) Upload(mask *ring.Mask) (Lease, error) {
 	const op = "upload"
+	if m == nil || m.dev == nil {
+		return Lease{}, errNoDevice()
+	}
+	if mask == nil {
+		return Lease{}, &ring.ShapeError{Op: op, What: "mask, which is nil: [b 1 n s]", Want: []int{1, 1, 1, 1}}
+	}
 	n := product(mask.B, mask.N, mask.S)
 	if mask.B < 0 || mask.N < 0 || mask.S < 0 || len(mask.Data) != n {
 		return Lease{}, &ring.ShapeError{Op: op, What: "mask", Got: []int{mask.B, 1, mask.N, mask.S, len(mask.Data)}, Want: []int{mask.B, 1, mask.N, mask.S, n}}
@@ -50,7 +69,9 @@ func (m *Masks) Upload(mask *ring.Mask) (Lease, error) {
 		m.dev.Free(b.spec.Buffer)
 		return Lease{}, err
 	}
-	return Lease{m, b}, nil
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.grant(b), nil
 }
 
 // builtMask is a mask that some lease or the memory holds.
@@ -66,27 +87,87 @@ func (b *builtMask) drop(dev Device) {
 }
 
 // Lease is a mask that is held. The zero Lease stands for no mask. It must be
-// released once; a copy is the same lease.
+// released once; a copy is the same lease, and is released with it.
 type Lease struct {
 	masks *Masks
-	built *builtMask
+	index int // of Masks.grants
+	turn  uint64
 }
 
-// View is the mask, the zero view where there is none.
+// grant makes a lease of a mask, which one holder more was counted for. m.mu
+// is held, as it is in live.
+func (m *Masks) grant(b *builtMask) Lease {
+	if len(m.spare) == 0 {
+		m.spare = append(m.spare, len(m.grants))
+		m.grants = append(m.grants, grant{})
+	}
+	i := m.spare[len(m.spare)-1]
+	m.spare = m.spare[:len(m.spare)-1]
+	m.grants[i].built = b
+	return Lease{m, i, m.grants[i].turn}
+}
+
+// live is what a lease holds; nil after its release.
+func (l Lease) live() *grant {
+	if g := &l.masks.grants[l.index]; g.turn == l.turn {
+		return g
+	}
+	return nil
+}
+
+// take makes a lease of what l holds; l and its copies are released by it.
+func (l Lease) take() Lease {
+	if l.masks == nil {
+		return Lease{}
+	}
+	l.masks.mu.Lock()
+	defer l.masks.mu.Unlock()
+	g := l.live()
+	if g == nil {
+		return Lease{}
+	}
+	g.turn++
+	l.turn = g.turn
+	return l
+}
+
+// owns reports whether a buffer is that of a mask which is held.
+func (m *Masks) owns(b Buffer) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, built := range m.memo {
+		if built.spec.Buffer == b {
+			return true
+		}
+	}
+	return slices.ContainsFunc(m.grants, func(g grant) bool { return g.built != nil && g.built.spec.Buffer == b })
+}
+
+// View is the mask, the zero view where there is none or it was released.
 func (l Lease) View() MaskView {
-	if l.built == nil {
+	if l.masks == nil {
 		return MaskView{}
 	}
-	s := &l.built.spec
+	l.masks.mu.Lock()
+	defer l.masks.mu.Unlock()
+	g := l.live()
+	if g == nil {
+		return MaskView{}
+	}
+	s := &g.built.spec
 	return MaskView{Buffer: s.Buffer, Offset: s.Offset, B: s.B, N: s.N, S: s.S}
 }
 
-// Release gives the mask back; more than once is once.
+// Release gives the mask back; more than once, also of copies, is once.
 func (l *Lease) Release() {
-	if l.built != nil {
-		l.masks.mu.Lock()
-		l.built.drop(l.masks.dev)
-		l.masks.mu.Unlock()
+	if m := l.masks; m != nil {
+		m.mu.Lock()
+		if g := l.live(); g != nil {
+			g.built.drop(m.dev)
+			*g = grant{turn: g.turn + 1}
+			m.spare = append(m.spare, l.index)
+		}
+		m.mu.Unlock()
 	}
 	*l = Lease{}
 }
@@ -100,8 +181,8 @@ func (m *Masks) run(window int, want *Mask, w *Work) (Lease, error) {
 	b := m.memo[window]
 	if b != nil && b.spec.same(want) {
 		b.holders++
+		l := m.grant(b)
 		m.mu.Unlock()
-		l := Lease{m, b}
 		if w.Store != nil {
 			if err := m.dev.Run(w); err != nil {
 				l.Release()
@@ -141,7 +222,7 @@ func (m *Masks) run(window int, want *Mask, w *Work) (Lease, error) {
 	built.spec = *want
 	built.spec.First = first
 	built.holders++
-	return Lease{m, built}, nil
+	return m.grant(built), nil
 }
 
 // normalize replaces what a mask does not depend on, so that equal masks are

@@ -8,7 +8,8 @@ import (
 
 // Read is what one append may attend to: columns and a mask. While it is open,
 // writes to its cache are refused. Close it once; a copy is the same Read, and
-// one that was closed, or whose cache was, stays so.
+// one that was closed, or whose cache was, stays so. KV, Mask and Close, which
+// return no error, wait for the end of a call that runs on the cache.
 type Read struct {
 	cache *Cache
 	seq   uint64
@@ -21,32 +22,36 @@ func (c *Cache) openRead(n int, mask Lease, causal bool) Read {
 	return Read{c, r.seq}
 }
 
-func (r Read) current() bool {
-	return r.cache != nil && r.cache.read.open && r.cache.read.seq == r.seq
+// current reports whether the read is open, in an operation on its cache.
+func (r Read) current() bool { return r.cache.read.open && r.cache.read.seq == r.seq }
+
+// askRead is what f says of the cache of an open read; zero where it is closed.
+func askRead[T any](r Read, f func(c *Cache) T) T {
+	return ask(r.cache, func(c *Cache) (answer T) {
+		if r.current() {
+			return f(c)
+		}
+		return answer
+	})
 }
 
 // KV is the columns; zero after Close.
 func (r Read) KV() KV {
-	if !r.current() {
-		return KV{}
-	}
-	return r.cache.view(0, r.cache.read.s)
+	return askRead(r, func(c *Cache) KV { return c.view(0, c.read.s) })
 }
 
 // Mask is the mask [b, 1, n, S]; zero after Close.
 func (r Read) Mask() MaskView {
-	if !r.current() {
-		return MaskView{}
-	}
-	return r.cache.read.mask.View()
+	return askRead(r, func(c *Cache) MaskView { return c.read.mask.View() })
 }
 
 // Attend lets the queries of the append, [b, hq, n, d], attend over the read,
 // and writes float32 [b, hq, n, d'], dense, to out: memory of the host or the
 // device. hq is a multiple of the key heads; query head i reads key head
 // i/(hq/h). A query whose mask row is all false gets zeros. It may be called
-// any number of times. The errors are [ring.ShapeError], [ring.RowsError] and
-// [ring.DTypeError], and [ring.ClosedError] after Close.
+// any number of times. The errors are [ring.ShapeError], [ring.RowsError],
+// [ring.DTypeError], [*BufferError] for memory that is not the device's, or an
+// output in the cache's own or its masks', and [ring.ClosedError] after Close.
 func (r Read) Attend(out, queries View, scale float32) error {
 	const op = "attend"
 	c := r.cache
@@ -72,8 +77,14 @@ func (r Read) Attend(out, queries View, scale float32) error {
 
 // Close ends the read and releases its mask.
 func (r Read) Close() {
+	c := r.cache
+	if c == nil {
+		return
+	}
+	c.wait()
+	defer c.end()
 	if r.current() {
-		r.cache.closeRead()
+		c.closeRead()
 	}
 }
 
@@ -141,5 +152,11 @@ func (c *Cache) checkQueries(op string, out, queries *View, n int) error {
 	if out.Stride != dense.Stride {
 		return &ring.ShapeError{Op: op, What: "strides of the output", Got: slices.Clone(out.Stride[:]), Want: slices.Clone(dense.Stride[:])}
 	}
-	return c.checkView(op, "output", out, dense.Shape, ring.Float32)
+	if err := c.checkView(op, "output", out, dense.Shape, ring.Float32); err != nil {
+		return err
+	}
+	if b := out.Buffer; b != nil && (b == c.store.Buffer || b == c.read.mask.View().Buffer || c.masks.owns(b)) {
+		return &BufferError{Op: op, What: "output", Own: true}
+	}
+	return nil
 }

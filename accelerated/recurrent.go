@@ -31,8 +31,12 @@ type slot struct{ store Store }
 func (s *slot) empty() bool { return s.store.DType == 0 }
 
 // NewRecurrent makes state of that many slots, and no rows: the first Prepare
-// or Write gives it rows.
+// or Write gives it rows. The errors are [*UnavailableError] without a device
+// and [ring.RangeError].
 func NewRecurrent(dev Device, slots int) (*Recurrent, error) {
+	if dev == nil {
+		return nil, errNoDevice()
+	}
 	if slots < 0 || slots > maxExtent {
 		return nil, &ring.RangeError{Op: "new", What: "slots", Got: slots, Low: 0, High: maxExtent}
 	}
@@ -43,7 +47,7 @@ func NewRecurrent(dev Device, slots int) (*Recurrent, error) {
 func (c *Recurrent) Kind() string { return "batch_recurrent" }
 
 func (c *Recurrent) begin(op string) error {
-	if c == nil || c.closed.Load() {
+	if c == nil || c.dev == nil || c.closed.Load() {
 		return &ring.ClosedError{Op: op}
 	}
 	if !c.busy.CompareAndSwap(false, true) {
@@ -61,6 +65,9 @@ func (c *Recurrent) end() { c.busy.Store(false) }
 // Close gives all memory back. It is idempotent; refused only while another
 // call runs.
 func (c *Recurrent) Close() error {
+	if c == nil {
+		return &ring.ClosedError{Op: "close"}
+	}
 	if !c.busy.CompareAndSwap(false, true) {
 		return &ring.BusyError{Op: "close"}
 	}

@@ -78,14 +78,13 @@ func (c *Cache) resized() {
 // Rows that stay where they are do not move, if most rows stay.
 func (c *Cache) Filter(rows []int) error {
 	const op = "filter"
-	need := writing | batched
-	if c.cfg.Semantics == ring.MLXLM {
-		need |= settled
-	}
-	if err := c.begin(op, need); err != nil {
+	if err := c.begin(op, writing|batched); err != nil {
 		return err
 	}
 	defer c.end()
+	if c.cur.pending && c.cfg.Semantics == ring.MLXLM {
+		return &ring.PendingPaddingError{Op: op}
+	}
 	if err := c.checkRows(op, rows...); err != nil {
 		return err
 	}

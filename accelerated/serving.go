@@ -5,9 +5,10 @@ import "example.com/ringcheck/reference/ring"
 // Rollback takes back tokens of the last round, so that row i keeps keep[i] of
 // those written since it stood at offset before[i]; the rest becomes left
 // padding. One row whose window never filled is trimmed instead, unless
-// preserveColumns. Nothing but the round's appends may have happened since. It
-// is refused while padding is pending; the errors are [ring.RowsError] and
-// [ring.RangeError].
+// preserveColumns. Nothing but the round's appends may have happened since, and
+// what they wrote must still be held: before[i] is at least the row's offset
+// less the columns in use. It is refused while padding is pending; the errors
+// are [ring.RowsError] and [ring.RangeError].
 func (c *Cache) Rollback(before, keep []int, preserveColumns bool) error {
 	const op = "rollback"
 	if err := c.begin(op, writing|batched|settled); err != nil {
@@ -24,11 +25,12 @@ func (c *Cache) Rollback(before, keep []int, preserveColumns bool) error {
 		}
 	}
 	for i, k := range keep {
-		// No round is longer than what is held, left padding not yet fed aside.
-		written := c.cur.offset[i] - before[i]
-		if written < 0 || written > maxColumns {
-			return &ring.RangeError{Op: op, What: "before", Got: before[i], Low: c.cur.offset[i] - c.cur.active(), High: c.cur.offset[i]}
+		// What a round wrote is still held.
+		low, high := c.cur.offset[i]-c.cur.active(), c.cur.offset[i]
+		if before[i] < low || before[i] > high {
+			return &ring.RangeError{Op: op, What: "before", Got: before[i], Low: low, High: high}
 		}
+		written := high - before[i]
 		if k < 0 || k > written {
 			return &ring.RangeError{Op: op, What: "keep", Got: k, Low: 0, High: written}
 		}
@@ -58,7 +60,14 @@ func (c *Cache) ValidOffset(row int) (int, error) {
 // RowPositions appends to dst the rows' offsets as a rotary embedding reads
 // them: they stay what they were while appends advance the cache, until
 // Release. All other operations that move offsets bring them up to date.
-func (c *Cache) RowPositions(dst []int) []int { return append(dst, c.rope...) }
+func (c *Cache) RowPositions(dst []int) []int {
+	if c == nil {
+		return dst
+	}
+	c.wait()
+	defer c.end()
+	return append(dst, c.rope...)
+}
 
 // Release brings RowPositions up to date, at the end of a step.
 func (c *Cache) Release() error {
@@ -135,9 +144,17 @@ func (c *Cache) columnBytes() int {
 
 // Snapshot is everything that a ring holds, columns and bookkeeping: a copy on
 // the device that no later operation changes. It belongs to one goroutine at a
-// time, and must be closed.
+// time, and must be closed. A nil one and the zero Snapshot are closed.
 type Snapshot struct {
 	cache *Cache // a cache that nobody else has
+}
+
+// held is the snapshot's cache, nil where there is none.
+func (s *Snapshot) held() *Cache {
+	if s == nil {
+		return nil
+	}
+	return s.cache
 }
 
 // Snapshot copies the ring.
@@ -167,22 +184,25 @@ func (c *Cache) clone(op string) (*Cache, error) {
 }
 
 // Close gives the snapshot's memory back. It is idempotent.
-func (s *Snapshot) Close() error { return s.cache.Close() }
+func (s *Snapshot) Close() error { return s.held().Close() }
 
 // Position is the bookkeeping that the snapshot holds.
-func (s *Snapshot) Position() ring.Position { return s.cache.Position() }
+func (s *Snapshot) Position() ring.Position { return s.held().Position() }
 
 // Serial reports whether the snapshot is of a serial ring.
-func (s *Snapshot) Serial() bool { return s.cache.cur.serial }
+func (s *Snapshot) Serial() bool {
+	return ask(s.held(), func(c *Cache) bool { return c.cur.serial })
+}
 
 // Adopt makes a new cache of the snapshot, which stays what it is.
 func (s *Snapshot) Adopt() (*Cache, error) {
 	const op = "adopt"
-	if err := s.cache.begin(op, 0); err != nil {
+	c := s.held()
+	if err := c.begin(op, 0); err != nil {
 		return nil, err
 	}
-	defer s.cache.end()
-	return s.cache.clone(op)
+	defer c.end()
+	return c.clone(op)
 }
 
 // Restore makes the ring what it was when the snapshot was taken. The snapshot
@@ -195,15 +215,12 @@ func (c *Cache) Restore(s *Snapshot) error {
 		return err
 	}
 	defer c.end()
-	if s == nil {
-		return &ring.ClosedError{Op: op}
-	}
-	if err := s.cache.begin(op, 0); err != nil {
+	if err := s.held().begin(op, 0); err != nil {
 		return err
 	}
 	defer s.cache.end()
 	if c.cur.serial != s.cache.cur.serial {
-		return &ring.NotSupportedError{Op: op, Kind: "a snapshot of " + s.cache.Kind()}
+		return &ring.NotSupportedError{Op: op, Kind: "a snapshot of " + s.cache.kind()}
 	}
 	if got := s.cache.cur.rows(); got != c.cur.rows() {
 		return &ring.RowsError{Op: op, What: "the snapshot", Got: got, Want: c.cur.rows()}
@@ -320,9 +337,28 @@ func (c *Cache) adoptPosition(op string, serial bool, p ring.Position, length in
 	if serial && rows != 1 {
 		return position{}, &ring.RowsError{Op: op, What: "offset", Got: rows, Want: 1}
 	}
-	for what, list := range map[string][]int{"left padding": p.LeftPadding, "ends": p.Ends} {
-		if len(list) != rows && (list != nil || what != "ends") {
-			return position{}, &ring.RowsError{Op: op, What: what, Got: len(list), Want: rows}
+	leastLeft := -maxColumns
+	if c.cfg.Semantics == ring.Exact {
+		leastLeft = 0 // E1
+	}
+	for _, l := range [4]struct {
+		what string
+		list []int
+		low  int
+		rows int
+	}{
+		{"offset", p.Offset, -maxColumns, rows},
+		{"left padding", p.LeftPadding, leastLeft, rows},
+		{"ends", p.Ends, -maxColumns, rows},
+		{"total", []int{p.Total}, 0, 1},
+	} {
+		if len(l.list) != l.rows && (l.list != nil || l.what != "ends") {
+			return position{}, &ring.RowsError{Op: op, What: l.what, Got: len(l.list), Want: l.rows}
+		}
+		for _, n := range l.list {
+			if n < l.low || n > maxColumns {
+				return position{}, &ring.RangeError{Op: op, What: l.what, Got: n, Low: l.low, High: maxColumns}
+			}
 		}
 	}
 	if length > maxColumns {
@@ -393,7 +429,7 @@ func (c *Cache) ToQuantized(q Quant) (*Cache, error) {
 	}
 	defer c.end()
 	if !c.cur.serial || c.cfg.Semantics == ring.MLXLM || c.cfg.Quant.Bits > 0 {
-		return nil, &ring.NotSupportedError{Op: op, Kind: c.Kind()}
+		return nil, &ring.NotSupportedError{Op: op, Kind: c.kind()}
 	}
 	cfg := c.cfg
 	cfg.Quant = q

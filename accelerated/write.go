@@ -8,7 +8,9 @@ import "example.com/ringcheck/reference/ring"
 // written in place; what else is appended behind at most MaxSize-1 columns.
 //
 // The errors are [ring.NoTokensError], [ring.RowsError], [ring.ShapeError],
-// [ring.DTypeError]; in mlxlm also [ring.PendingPaddingError] for one token
+// [ring.DTypeError], [*BufferError] for memory that is not the device's or is
+// the cache's own (what Update returns must be copied before it is written
+// again); in mlxlm also [ring.PendingPaddingError] for one token
 // while padding is pending, and [ring.RaisesError] for one token on a ring
 // that was extracted short.
 func (c *Cache) Update(keys, values View) (KV, error) {
@@ -71,9 +73,12 @@ func (c *Cache) AppendWindow(keys, values View) (Read, error) {
 // AppendWindowUnder is AppendWindow under the caller's mask [b, 1, n, S], S
 // being the columns that it returns. causal says that the mask is plain
 // causal, so that it need not be read. The lease is the cache's from here on:
-// it is released with the Read, or at once on an error.
+// it is released with the Read, or at once on an error, and the caller's copies
+// of it hold nothing any more. One that was released before is no mask
+// ([ring.ShapeError]).
 func (c *Cache) AppendWindowUnder(keys, values View, mask Lease, causal bool) (Read, error) {
 	const op = "append_window_under"
+	mask = mask.take()
 	r, err := c.appendUnder(op, keys, values, mask, causal)
 	if err != nil {
 		mask.Release()

@@ -101,8 +101,11 @@ func (w *workers) run(t task, n, bytes int) {
 	j, s := w.borrow()
 	j.task, j.n = t, int64(n)
 	j.next.Store(0)
-	j.helpers.Store(0)
-	for range min(w.n, n-1, bytes/share) {
+	helpers := min(w.n, n-1, bytes/share)
+	if helpers > 0 { // else nobody may join, also no worker that comes late to an earlier job
+		j.helpers.Store(0)
+	}
+	for range helpers {
 		select {
 		case w.jobs <- j:
 		default: // all are busy with other callers' work
@@ -110,7 +113,9 @@ func (w *workers) run(t task, n, bytes int) {
 	}
 	j.do(s)
 	w.fence()
-	j.finish()
+	if helpers > 0 {
+		j.finish()
+	}
 	j.task = nil
 	w.giveBack(j, s)
 }
