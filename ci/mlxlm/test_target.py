@@ -70,7 +70,6 @@ class Protocol(unittest.TestCase):
             '{"cmd":"dance","seq":1}',
             '{"cmd":"hello","protocol":2}',
             '{"cmd":"run","seq":2}',
-            json.dumps({"cmd": "run", "seq": 3, "case": case(update("nobody", [1]))}),
             json.dumps({"cmd": "run", "seq": 4, "case": case(new_kv, update("k", [1], [2, 3]))}),
             json.dumps({"cmd": "run", "seq": 5, "case": case(new_kv, semantics="exact")}),
             json.dumps({"cmd": "run", "seq": 6, "case": case(new_kv)}),
@@ -78,8 +77,13 @@ class Protocol(unittest.TestCase):
         *faults, last = self.converse(*requests)
         for request, answer in zip(requests, faults, strict=False):
             self.assertTrue(answer["fault"]["message"], request)
-        self.assertEqual([a["seq"] for a in faults], [None, None, 1, None, 2, 3, 4, 5])
+        self.assertEqual([a["seq"] for a in faults], [None, None, 1, None, 2, 4, 5])
         self.assertEqual(len(last["steps"]), 1)
+
+    def test_a_cache_that_was_not_made(self):
+        step = target.Run(case(update("nobody", [1])), False, None).steps()[0]
+        self.assertEqual(step["error"], "raises")
+        self.assertIn("nobody", step["message"])
 
     def test_unsupported_ends_the_answer(self):
         for op in ({"op": "rollback", "cache": "k", "keep": 1}, new("r", "rotating_quantized", max_size=4)):
