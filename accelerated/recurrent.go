@@ -196,11 +196,12 @@ func (c *Recurrent) Write(i int, v View) error {
 }
 
 // addRows gives rows to a batch without any; what its slots were they are no
-// more.
+// more, and nothing is pending.
 func (c *Recurrent) addRows(n int) {
 	if len(c.offset) == 0 && n > 0 {
 		freeSlots(c.dev, c.slots)
 		c.offset = make([]int, n)
+		c.left, c.lengths = nil, nil
 	}
 }
 

@@ -269,14 +269,14 @@ func (j *Judge) returned(e *Expect, got [][]int) *Violation {
 	}
 	for i := range e.Rows {
 		j.Checks[RuleReturned]++
-		v := broken(RuleReturned, "", nil, nil)
-		v.Row = i
-		if len(got[i]) != e.Width {
-			v.What, v.Got, v.Want = "number of columns returned", len(got[i]), e.Width
-			return v
+		var v *Violation
+		if t := e.Rows[i].Tail; len(got[i]) != e.Width {
+			v = broken(RuleReturned, "number of columns returned", len(got[i]), e.Width)
+		} else if !j.holds(got[i], t) {
+			v = broken(RuleReturned, "row returned", slices.Clone(got[i]), fmt.Sprintf("all of %v", t))
 		}
-		if t := e.Rows[i].Tail; !j.holds(got[i], t) {
-			v.What, v.Got, v.Want = "row returned", slices.Clone(got[i]), fmt.Sprintf("all of %v", t)
+		if v != nil {
+			v.Row = i
 			return v
 		}
 	}

@@ -622,7 +622,7 @@ func (c *cache) ruleRollback(op *corpus.Op) ruling {
 
 func (c *cache) ruleSlot(op *corpus.Op) ruling {
 	rows := c.slots.rows(c.kind)
-	if c.kind == corpus.Arrays && c.slots.absent() && c.slots.left == nil && c.slots.lengths == nil {
+	if c.slots.rowless(c.kind) {
 		rows = len(op.Tokens)
 	}
 	ok := op.Slot >= 0 && op.Slot < len(c.slots.ids) && rows > 0 && len(op.Tokens) == rows

@@ -253,7 +253,7 @@ func (m *Model) perform(op *corpus.Op, c *cache, e *Expect) *cache {
 	case corpus.TrimFront:
 		c.trimFront()
 	case corpus.Write:
-		c.slots.ids[op.Slot] = column(op.Tokens)
+		c.slots.write(c.kind, op.Slot, column(op.Tokens))
 	case corpus.Advance:
 		c.slots.advance(op.N)
 	case corpus.Rollback:

@@ -43,6 +43,24 @@ func (s *slots) rows(kind corpus.Kind) int {
 	return 1
 }
 
+// rowless reports whether the next write says how many rows there are.
+func (s *slots) rowless(kind corpus.Kind) bool {
+	if kind == corpus.BatchRecurrent {
+		return len(s.offsets) == 0
+	}
+	return s.absent() && s.left == nil && s.lengths == nil
+}
+
+// write sets a slot. Rows that come with it have no other slots yet, and no
+// padding.
+func (s *slots) write(kind corpus.Kind, slot int, ids []int) {
+	if kind == corpus.BatchRecurrent && s.rowless(kind) {
+		s.offsets, s.left, s.lengths = make([]int, len(ids)), nil, nil
+		clear(s.ids)
+	}
+	s.ids[slot] = ids
+}
+
 // absent reports whether no slot holds anything.
 func (s *slots) absent() bool {
 	return !slices.ContainsFunc(s.ids, func(ids []int) bool { return ids != nil })

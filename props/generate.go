@@ -61,8 +61,8 @@ var weights = map[corpus.Verb]struct{ free, even int }{
 	corpus.AppendWindowUnder: {2, 2}, corpus.MaskOp: {4, 1}, corpus.Prepare: {6, 2}, corpus.Finalize: {6, 2},
 	corpus.Filter: {5, 2}, corpus.Extend: {5, 2}, corpus.Merge: {6, 2}, corpus.Extract: {6, 2}, corpus.Trim: {5, 2},
 	corpus.Rollback: {10, 2}, corpus.Snapshot: {3, 3}, corpus.Restore: {3, 6}, corpus.Adopt: {2, 5},
-	corpus.Save: {2, 1}, corpus.Load: {2, 3}, corpus.TemporalView: {3, 2}, corpus.Release: {1, 2}, corpus.ValidOffset: {2, 2},
-	corpus.ProjectedBytes: {1, 2}, corpus.Attend: {2, 2}, corpus.ToQuantized: {2, 12}, corpus.TrimFront: {10, 2},
+	corpus.Save: {2, 1}, corpus.Load: {2, 4}, corpus.TemporalView: {3, 3}, corpus.Release: {1, 2}, corpus.ValidOffset: {2, 2},
+	corpus.ProjectedBytes: {1, 2}, corpus.Attend: {2, 3}, corpus.ToQuantized: {2, 40}, corpus.TrimFront: {10, 2},
 	corpus.Write: {20, 2}, corpus.Advance: {10, 2},
 }
 
@@ -89,7 +89,7 @@ var grammars = []struct {
 // says, and a few that must be refused. It never looks at a target.
 func Generate(src Source, d Domain) corpus.Case {
 	g := &generator{src: src}
-	g.c = corpus.Case{Name: "generated", Source: "generated"}
+	g.c = corpus.Case{Name: "generated", Source: "generated", Ops: make([]corpus.Op, 0, 32)}
 	g.c.Semantics = chosen(g, keep(d.Info.Semantics, d.Semantics))
 	g.kinds = slices.DeleteFunc(keep(d.Info.Kinds, d.Kinds), func(k corpus.Kind) bool { return !k.Has(corpus.New, g.c.Semantics) })
 	if len(g.kinds) == 0 {
@@ -153,16 +153,17 @@ func keep[T comparable](all, some []T) []T {
 
 // generator is a case that grows, and what the model knows of it.
 type generator struct {
-	src    Source
-	m      *models.Model
-	c      corpus.Case
-	kinds  []corpus.Kind
-	ops    []corpus.Verb
-	window int
-	names  int
-	token  int
-	refuse bool // whether the operation being drawn need not be legal
-	evenly bool // whether all operations have the same weight, and come where they do nothing
+	src            Source
+	m              *models.Model
+	c              corpus.Case
+	kinds          []corpus.Kind
+	ops            []corpus.Verb
+	window         int
+	names          int
+	token          int
+	saved, snapped bool // whether there is something to load, and to restore
+	refuse         bool // whether the operation being drawn need not be legal
+	evenly         bool // whether operations come as in even sequences; see weights
 }
 
 func (g *generator) int(n int) int        { return g.src.Int(n) }
@@ -181,7 +182,7 @@ func (g *generator) shape(kind corpus.Kind, info Info) {
 		g.c.Fill = corpus.Bits
 	}
 	becomes := slices.Contains([]corpus.Kind{corpus.KV, corpus.BatchKV, corpus.Rotating, corpus.BatchRotating}, kind) && slices.Contains(g.ops, corpus.ToQuantized)
-	if n := len(info.Quant); n > 0 && (quantized(kind) || becomes && g.oneIn(5)) {
+	if n := len(info.Quant); n > 0 && (quantized(kind) || becomes && g.oneIn(3)) {
 		q := info.Quant[min(g.int(n), g.int(n))]
 		g.c.Quant = &q
 		g.c.Fill = corpus.Grid // arbitrary bits may quantize alike
@@ -202,6 +203,8 @@ func (g *generator) emit(op corpus.Op) bool {
 	}
 	g.m.Apply(&op)
 	g.c.Ops = append(g.c.Ops, op)
+	g.saved = g.saved || ok && op.Verb == corpus.Save
+	g.snapped = g.snapped || ok && op.Verb == corpus.Snapshot
 	return ok
 }
 
@@ -362,9 +365,9 @@ func (g *generator) fits(v corpus.Verb, info models.Info) bool {
 	case corpus.New:
 		return len(g.m.Names()) < 6
 	case corpus.Load:
-		return len(g.m.Files()) > 0
+		return g.saved
 	case corpus.Restore, corpus.Adopt:
-		if len(g.m.Snapshots()) == 0 {
+		if !g.snapped {
 			return false
 		}
 	case corpus.Save:

@@ -160,7 +160,7 @@ func (s *Suite) random(t *testing.T, p Property, seen *Situations) {
 			message = fmt.Sprintf("the case could not be run: %v\n%s", err, Listing(c, nil))
 		case f != nil:
 			message, minimal = f.Error(), f
-		case p.Name == "repeatable":
+		case p.Name == "repeatable" && minimal == nil:
 			if err = count(seen, c); err != nil {
 				message = err.Error()
 			}

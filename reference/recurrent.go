@@ -70,7 +70,7 @@ func (c *BatchRecurrent) Write(slot int, t ring.Tensor) error {
 		return err
 	}
 	if len(c.offset) == 0 {
-		c.offset, c.slots = make([]int, t.Rows()), make([]ring.Tensor, len(c.slots))
+		*c = BatchRecurrent{slots: make([]ring.Tensor, len(c.slots)), offset: make([]int, t.Rows())}
 	}
 	c.slots[slot] = cloneTensor(t)
 	return nil

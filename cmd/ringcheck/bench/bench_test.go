@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -259,6 +260,28 @@ func TestCalibrate(t *testing.T) {
 		if n := contender.n; n%c.cycle != 0 || n > c.want || n < c.want-c.cycle {
 			t.Errorf("%v: %d steps, want %d", c, n, c.want)
 		}
+	}
+}
+
+func TestUseOfCPU(t *testing.T) {
+	before, ok := useOfCPU("self")
+	if runtime.GOOS != "linux" {
+		if ok {
+			t.Error("this system says how its time was used; use that")
+		}
+		return
+	}
+	for n := 0; n < 20; { // ticks of our own
+		sum(make([]byte, 1<<20))
+		after, _ := useOfCPU("self")
+		n = after.own - before.own
+	}
+	after, _ := useOfCPU("self")
+	if !ok || after.all-before.all < 10 || after.total < after.all || before.total > after.total {
+		t.Errorf("before %+v, after %+v", before, after)
+	}
+	if _, ok := useOfCPU("no such process"); ok {
+		t.Error("a process that does not exist used time")
 	}
 }
 

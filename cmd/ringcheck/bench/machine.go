@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"os"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -41,6 +42,38 @@ func load() string {
 		return strings.Join(words[:3], " ")
 	}
 	return ""
+}
+
+// useOfCPU is how much processor time was used since the machine started, in
+// ticks: by all, by the processes named, and in all that there was. ok is false
+// where the system (any but linux) does not say.
+func useOfCPU(processes ...string) (use struct{ all, own, total int }, ok bool) {
+	text, _ := os.ReadFile("/proc/stat")
+	line, _, _ := strings.Cut(string(text), "\n")
+	for i, word := range strings.Fields(line) {
+		n, _ := strconv.Atoi(word) // of "cpu", nothing
+		const idle, waiting, guests = 4, 5, 9
+		if i < guests { // which count as their host already
+			use.total += n
+			if i != idle && i != waiting {
+				use.all += n
+			}
+		}
+	}
+	for _, p := range processes {
+		text, err := os.ReadFile("/proc/" + p + "/stat")
+		_, rest, _ := strings.Cut(string(text), ") ")
+		fields := strings.Fields(rest)
+		const user, system = 11, 12
+		if err != nil || len(fields) <= system {
+			return use, false
+		}
+		for _, i := range [2]int{user, system} {
+			n, _ := strconv.Atoi(fields[i])
+			use.own += n
+		}
+	}
+	return use, use.total > 0
 }
 
 // yardstick is the machine's own speed at a number of bytes: the best of one

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"strconv"
 	"time"
 
 	"example.com/ringcheck/accelerated"
@@ -169,6 +170,7 @@ func (b *bench) measure(ctx context.Context, w Work) (_ Result, err error) {
 		}
 	}
 	runtime.GC() // what setting up has left
+	others := b.watchOthers()
 	for range b.Rounds {
 		for _, c := range list {
 			if err := ctx.Err(); err != nil {
@@ -182,6 +184,7 @@ func (b *bench) measure(ctx context.Context, w Work) (_ Result, err error) {
 		}
 		slices.Reverse(list) // so that nobody always follows the same one
 	}
+	r.Others = others()
 	r.Held = ours.held
 	if ours.alone {
 		r.Live = b.devices[OnDevice].Stats().LiveBytes
@@ -193,6 +196,23 @@ func (b *bench) measure(ctx context.Context, w Work) (_ Result, err error) {
 		b.Done()
 	}
 	return r, nil
+}
+
+// watchOthers begins to watch the load. What it returns says which part of the
+// machine's time other processes have taken since; 0 where that is not known.
+func (b *bench) watchOthers() func() float64 {
+	ours := []string{"self"}
+	if b.peer != nil {
+		ours = append(ours, strconv.Itoa(b.peer.cmd.Process.Pid))
+	}
+	before, ok := useOfCPU(ours...)
+	return func() float64 {
+		after, alsoOK := useOfCPU(ours...)
+		if total := after.total - before.total; ok && alsoOK && total > 0 {
+			return max(0, float64(after.all-before.all-after.own+before.own)/float64(total))
+		}
+		return 0
+	}
 }
 
 // calibrate finds how many steps fill a slot.

@@ -30,6 +30,7 @@ type Result struct {
 	Limit    int                `json:"limit"`          // of Held
 	Live     int                `json:"live,omitempty"` // bytes live on the device where the ring is alone, masks included
 	PeerHeld int                `json:"peer_held,omitempty"`
+	Others   float64            `json:"others,omitempty"` // part of the machine's time that other processes took meanwhile
 }
 
 // MarshalJSON adds what follows from the times.
@@ -211,6 +212,7 @@ func (r *Report) writeTable(b *strings.Builder) {
 	if withPeer {
 		head = append(head, "peer's nbytes")
 	}
+	head = append(head, "others' load")
 	writeRow(b, head)
 	writeRule(b, len(head))
 	for i := range r.Table {
@@ -234,6 +236,11 @@ func (r *Report) writeTable(b *strings.Builder) {
 		if withPeer {
 			row = append(row, megabytes(w.PeerHeld))
 		}
+		others := ""
+		if w.Others > 0 {
+			others = percents(w.Others)
+		}
+		row = append(row, others)
 		writeRow(b, row)
 	}
 	var missed []string
