@@ -94,8 +94,9 @@ type KV struct{ Keys, Values Side }
 // NewRotating makes an empty ring of one sequence.
 //
 // The errors are those of the configuration: [ring.MaxSizeError],
-// [ring.KeepError], [ring.ShapeError], [ring.DTypeError], [ring.QuantError],
-// and [ring.NotSupportedError] for unknown semantics.
+// [ring.KeepError], [ring.DTypeError], [ring.QuantError], [ring.RangeError] for
+// another number out of bounds, and [ring.NotSupportedError] for unknown
+// semantics.
 func NewRotating(dev Device, cfg Config) (*Cache, error) {
 	c, err := newCache(dev, cfg, true)
 	if err != nil {
@@ -126,7 +127,7 @@ func newCache(dev Device, cfg Config, serial bool) (*Cache, error) {
 	if cfg.Step == 0 {
 		cfg.Step = defaultStep
 	}
-	c := &Cache{dev: dev, cfg: cfg, masks: cfg.Masks}
+	c := &Cache{dev: told(dev), cfg: cfg, masks: cfg.Masks}
 	if err := c.checkConfig(serial); err != nil {
 		return nil, err
 	}
@@ -152,14 +153,24 @@ func (c *Cache) checkConfig(serial bool) error {
 		return errNoDevice()
 	case cfg.Semantics != ring.MLXLM && cfg.Semantics != ring.Exact:
 		return &ring.NotSupportedError{Op: op, Kind: cfg.Semantics.String()}
-	case cfg.KVHeads < 1 || cfg.KeyDim < 1 || cfg.ValueDim < 1 ||
-		cfg.KVHeads > maxExtent || cfg.KeyDim > maxExtent || cfg.ValueDim > maxExtent:
-		return &ring.ShapeError{Op: op, What: "heads and widths", Got: []int{cfg.KVHeads, cfg.KeyDim, cfg.ValueDim}, Want: []int{1, 1, 1}}
 	case cfg.DType != ring.BFloat16 && cfg.DType != ring.Float16 && cfg.DType != ring.Float32:
-		return &ring.DTypeError{Op: op, Got: cfg.DType, Want: ring.BFloat16}
-	case cfg.Step < 0:
-		return &ring.RangeError{Op: op, What: "step", Got: cfg.Step, Low: 1, High: maxColumns}
-	case cfg.MaxSize < 1 || cfg.MaxSize > maxColumns:
+		return &ring.DTypeError{Op: op, Got: cfg.DType}
+	}
+	for _, n := range [4]struct {
+		what           string
+		got, low, high int
+	}{
+		{"heads", cfg.KVHeads, 1, maxExtent}, {"key width", cfg.KeyDim, 1, maxExtent},
+		{"value width", cfg.ValueDim, 1, maxExtent}, {"step", cfg.Step, 0, maxColumns},
+	} {
+		if n.got < n.low || n.got > n.high {
+			return &ring.RangeError{Op: op, What: n.what, Got: n.got, Low: n.low, High: n.high}
+		}
+	}
+	switch {
+	case cfg.MaxSize > maxColumns:
+		return &ring.RangeError{Op: op, What: "max size", Got: cfg.MaxSize, Low: 1, High: maxColumns}
+	case cfg.MaxSize < 1:
 		return &ring.MaxSizeError{Op: op, Got: cfg.MaxSize}
 	case cfg.Masks != nil && cfg.Masks.dev != c.dev:
 		return &ring.NotSupportedError{Op: op, Kind: "masks of another device"}
@@ -269,9 +280,15 @@ func (c *Cache) wait() {
 	}
 }
 
-// ask is what f says of a cache while no call runs; zero of none.
-func ask[T any](c *Cache, f func(c *Cache) T) (answer T) {
-	if c == nil {
+// ask is what f says of a cache, or of recurrent state, while no call runs; zero
+// of none.
+func ask[C interface {
+	comparable
+	wait()
+	end()
+}, T any](c C, f func(c C) T) (answer T) {
+	var none C
+	if c == none {
 		return answer
 	}
 	c.wait()

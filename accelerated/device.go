@@ -1,6 +1,7 @@
 package accelerated
 
 import (
+	"errors"
 	"fmt"
 
 	"example.com/ringcheck/reference/ring"
@@ -284,6 +285,48 @@ func (e *BufferError) Error() string {
 	}
 	return fmt.Sprintf("%s: the memory of the %s is not a live buffer of this cache's device; use a buffer of that device, or host memory", e.Op, e.What)
 }
+
+// ClosedDeviceError refuses what a cache asks of a device that is closed. It
+// wraps the device's own [*ring.ClosedError], and so has its code.
+type ClosedDeviceError struct {
+	Device string
+	Err    *ring.ClosedError
+}
+
+func (e *ClosedDeviceError) Error() string {
+	return fmt.Sprintf("%s: the device %s is closed; open it again, and make new caches on it", e.Err.Op, e.Device)
+}
+func (e *ClosedDeviceError) Unwrap() error { return e.Err }
+
+// telling is a device as caches call it: it tells a closed device from a closed
+// cache.
+type telling struct{ Device }
+
+// told is dev, telling; nil of nil.
+func told(dev Device) Device {
+	if _, already := dev.(telling); already || dev == nil {
+		return dev
+	}
+	return telling{dev}
+}
+
+func (d telling) tell(err error) error {
+	if closed, ok := errors.AsType[*ring.ClosedError](err); ok {
+		return &ClosedDeviceError{d.Name(), closed}
+	}
+	return err
+}
+
+func (d telling) Alloc(size int) (Buffer, error) {
+	b, err := d.Device.Alloc(size)
+	return b, d.tell(err)
+}
+func (d telling) Run(w *Work) error         { return d.tell(d.Device.Run(w)) }
+func (d telling) Attend(a *Attention) error { return d.tell(d.Device.Attend(a)) }
+func (d telling) Upload(dst Buffer, offset int, src []byte) error {
+	return d.tell(d.Device.Upload(dst, offset, src))
+}
+func (d telling) Download(dst []byte, src View) error { return d.tell(d.Device.Download(dst, src)) }
 
 // errNoDevice refuses what was given no device.
 func errNoDevice() error { return &UnavailableError{Device: "nil", Why: "open a device first"} }

@@ -1,7 +1,9 @@
 package accelerated_test
 
 import (
+	"bytes"
 	"errors"
+	"fmt"
 	"math"
 	"runtime"
 	"slices"
@@ -10,6 +12,7 @@ import (
 
 	"example.com/ringcheck/accelerated"
 	"example.com/ringcheck/accelerated/cpu"
+	"example.com/ringcheck/reference"
 	"example.com/ringcheck/reference/ring"
 )
 
@@ -176,8 +179,8 @@ func TestAdoptBounds(t *testing.T) {
 	}
 }
 
-// TestRollbackBounds: a round begins where the columns that are held do, at the
-// earliest.
+// TestRollbackBounds: a round may begin before the columns that are held, but
+// takes back none but those.
 func TestRollbackBounds(t *testing.T) {
 	dev := cpu.Open(cpu.Options{Workers: 1})
 	defer dev.Close()
@@ -188,9 +191,13 @@ func TestRollbackBounds(t *testing.T) {
 	for _, n := range []int{offset[0] - 4, -1000, math.MinInt32, math.MinInt, offset[0] + 1, math.MaxInt} {
 		before := slices.Clone(offset)
 		before[0] = n
+		what := "before"
+		if n > -1<<20 && n <= offset[0] {
+			what = "keep"
+		}
 		var out *ring.RangeError
 		err := c.Rollback(before, make([]int, 3), true)
-		if !errors.As(err, &out) || out.What != "before" || out.Low != offset[0]-3 || out.High != offset[0] {
+		if !errors.As(err, &out) || out.What != what || what == "before" && out.High != offset[0] || what == "keep" && (out.Low != offset[0]-3-n || out.High != offset[0]-n) {
 			t.Errorf("from %d: %v", n, err)
 		}
 		if image(c) != image0 {
@@ -200,6 +207,36 @@ func TestRollbackBounds(t *testing.T) {
 	before := slices.Clone(offset)
 	before[0] -= 3
 	check(c.Rollback(before, make([]int, 3), true))
+}
+
+// TestLongRound: a round longer than the ring is taken back as the reference
+// does it, to the byte.
+func TestLongRound(t *testing.T) {
+	dev := cpu.Open(cpu.Options{Workers: 1})
+	defer dev.Close()
+	cfg := sceneConfig(false)
+	for rejected := range cfg.MaxSize + 3 {
+		acc := must(accelerated.NewBatchRotating(dev, cfg, make([]int, 3)))
+		ref := must(reference.NewBatchRotatingKVCache(cfg.Semantics, cfg.MaxSize, make([]int, 3)))
+		round := 0
+		for _, n := range []int{2, cfg.MaxSize, 3} {
+			keys, values := numbered(cfg, 3, n)
+			must(acc.Update(keys, values))
+			must(ref.Update(ring.Array{DType: keys.DType, Shape: keys.Shape, Data: keys.Host}, ring.Array{DType: values.DType, Shape: values.Shape, Data: values.Host}))
+			round += n
+		}
+		keep := slices.Repeat([]int{round - rejected}, 3)
+		check(acc.Rollback(make([]int, 3), keep, false))
+		check(ref.Rollback(make([]int, 3), keep, false))
+		if got, want := fmt.Sprint(acc.Position()), fmt.Sprint(ref.Position()); got != want {
+			t.Errorf("%d of %d columns taken back: at %s, the reference at %s", rejected, round, got, want)
+		}
+		got, want := must(acc.Download()), ref.Columns()
+		if !bytes.Equal(got.Keys[0].Data, want.Keys[0].Data) || !bytes.Equal(got.Values[0].Data, want.Values[0].Data) {
+			t.Errorf("%d of %d columns taken back: the columns are not the reference's", rejected, round)
+		}
+		check(acc.Close())
+	}
 }
 
 // meanwhile is a device that calls a function within Attend.
@@ -313,11 +350,53 @@ func TestNothing(t *testing.T) {
 	}
 	check((&accelerated.Cache{}).Close())
 	for _, r := range []*accelerated.Recurrent{nil, {}} {
-		if err := r.Finalize(); ring.CodeOf(err) != "closed" {
-			t.Errorf("finalize of nothing: %v", err)
+		for name, op := range map[string]func() error{
+			"finalize":        r.Finalize,
+			"prepare":         func() error { return r.Prepare(accelerated.Padding{}) },
+			"write":           func() error { return r.Write(0, accelerated.View{}) },
+			"advance":         func() error { return r.Advance(1) },
+			"filter":          func() error { return r.Filter(nil) },
+			"trim":            func() error { _, err := r.Trim(1); return err },
+			"slot":            func() error { _, err := r.Slot(0); return err },
+			"mask":            func() error { _, err := r.Mask(1); return err },
+			"extract":         func() error { _, err := r.Extract(0); return err },
+			"merge":           func() error { _, err := accelerated.MergeRecurrent(r); return err },
+			"projected bytes": func() error { _, err := r.ProjectedBytes(1); return err },
+		} {
+			if err := op(); ring.CodeOf(err) != "closed" {
+				t.Errorf("%s of nothing: %v", name, err)
+			}
+		}
+		left, lengths := r.Padding()
+		if r.Rows()+r.Slots()+len(r.Offsets(nil))+len(left)+len(lengths)+len(r.ConvolutionLengths(3)) != 0 || r.Trimmable() || r.Kind() != "batch_recurrent" {
+			t.Error("nothing holds something")
 		}
 	}
 	if err := (*accelerated.Recurrent)(nil).Close(); ring.CodeOf(err) != "closed" {
 		t.Errorf("close of nil: %v", err)
 	}
+	check((&accelerated.Recurrent{}).Close())
+}
+
+// TestRecurrentWaits: what returns no error waits for a call that runs.
+func TestRecurrentWaits(t *testing.T) {
+	inner := cpu.Open(cpu.Options{Workers: 1})
+	defer inner.Close()
+	dev := gate{inner, make(chan bool), make(chan bool)}
+	c := must(accelerated.NewRecurrent(dev, 1))
+	keys, _ := numbered(sceneConfig(false), 3, 1)
+	var calls sync.WaitGroup
+	calls.Go(func() { check(c.Write(0, keys)) })
+	<-dev.in
+	calls.Go(func() {
+		if c.Rows() != 3 || len(c.Offsets(nil)) != 3 {
+			t.Error("an accessor saw the state before the write that ran")
+		}
+	})
+	for range 10000 {
+		runtime.Gosched()
+	}
+	dev.out <- true
+	calls.Wait()
+	check(c.Close())
 }

@@ -3,6 +3,7 @@ package accelerated_test
 import (
 	"errors"
 	"math"
+	"strings"
 	"sync"
 	"testing"
 
@@ -99,7 +100,7 @@ func TestBadInput(t *testing.T) {
 			return err
 		}},
 		{"mask without elements", "shape", c, func() error { _, err := masks.Upload(&ring.Mask{B: 1, N: 1, S: 3}); return err }},
-		{"mask of none", "no_tokens", c, func() error { _, err := c.Mask(0, nil); return err }},
+		{"mask of none", "range", c, func() error { _, err := c.Mask(0, nil); return err }},
 		{"mask of too many", "range", c, func() error { _, err := c.Mask(math.MaxInt, nil); return err }},
 		{"window 0", "window", c, func() error { _, err := c.Mask(1, window(0)); return err }},
 		{"lengths", "rows", young, func() error {
@@ -216,33 +217,34 @@ type foreign struct{}
 
 func (foreign) Size() int { return 1 << 20 }
 
-// TestBadConfig makes caches that cannot be.
+// TestBadConfig makes caches that cannot be. The error says what would do.
 func TestBadConfig(t *testing.T) {
 	dev := cpu.Open(cpu.Options{Workers: 1})
 	defer dev.Close()
 	for _, test := range []struct {
-		name, code string
-		change     func(*accelerated.Config)
+		name, code, says string
+		change           func(*accelerated.Config)
 	}{
-		{"semantics", "not_supported", func(c *accelerated.Config) { c.Semantics = 0 }},
-		{"window", "max_size", func(c *accelerated.Config) { c.MaxSize = 0 }},
-		{"huge window", "max_size", func(c *accelerated.Config) { c.MaxSize = math.MaxInt }},
-		{"step", "range", func(c *accelerated.Config) { c.Step = -1 }},
-		{"heads", "shape", func(c *accelerated.Config) { c.KVHeads = 0 }},
-		{"key width", "shape", func(c *accelerated.Config) { c.KeyDim = -1 }},
-		{"value width", "shape", func(c *accelerated.Config) { c.ValueDim = math.MaxInt }},
-		{"dtype", "dtype", func(c *accelerated.Config) { c.DType = ring.Uint32 }},
-		{"masks", "not_supported", func(c *accelerated.Config) { c.Masks = accelerated.NewMasks(nil) }},
-		{"sinks", "keep", func(c *accelerated.Config) { c.Keep = 1 }},
-		{"sinks over the window", "keep", func(c *accelerated.Config) { c.Semantics, c.Keep = ring.MLXLM, 6 }},
-		{"group", "quant", func(c *accelerated.Config) { c.Quant = accelerated.Quant{GroupSize: 16, Bits: 4} }},
-		{"group over the width", "quant", func(c *accelerated.Config) { c.Quant = accelerated.Quant{GroupSize: 64, Bits: 4} }},
-		{"bits", "quant", func(c *accelerated.Config) { c.Quant = accelerated.Quant{GroupSize: 32, Bits: 1} }},
+		{"semantics", "not_supported", "", func(c *accelerated.Config) { c.Semantics = 0 }},
+		{"window", "max_size", "max size is 0, want at least 1", func(c *accelerated.Config) { c.MaxSize = 0 }},
+		{"huge window", "range", "max size is 268435456, want 1 to 268435455", func(c *accelerated.Config) { c.MaxSize = 1 << 28 }},
+		{"step", "range", "step is -1, want 0 to 268435455", func(c *accelerated.Config) { c.Step = -1 }},
+		{"huge step", "range", "step is", func(c *accelerated.Config) { c.Step = math.MaxInt }},
+		{"heads", "range", "heads is 0, want 1 to", func(c *accelerated.Config) { c.KVHeads = 0 }},
+		{"key width", "range", "key width is -1, want 1 to", func(c *accelerated.Config) { c.KeyDim = -1 }},
+		{"value width", "range", "value width is", func(c *accelerated.Config) { c.ValueDim = math.MaxInt }},
+		{"dtype", "dtype", "data type is uint32, want bfloat16, float16 or float32", func(c *accelerated.Config) { c.DType = ring.Uint32 }},
+		{"masks", "not_supported", "", func(c *accelerated.Config) { c.Masks = accelerated.NewMasks(nil) }},
+		{"sinks", "keep", "", func(c *accelerated.Config) { c.Keep = 1 }},
+		{"sinks over the window", "keep", "", func(c *accelerated.Config) { c.Semantics, c.Keep = ring.MLXLM, 6 }},
+		{"group", "quant", "", func(c *accelerated.Config) { c.Quant = accelerated.Quant{GroupSize: 16, Bits: 4} }},
+		{"group over the width", "quant", "", func(c *accelerated.Config) { c.Quant = accelerated.Quant{GroupSize: 64, Bits: 4} }},
+		{"bits", "quant", "", func(c *accelerated.Config) { c.Quant = accelerated.Quant{GroupSize: 32, Bits: 1} }},
 	} {
 		cfg := sceneConfig(false)
 		test.change(&cfg)
-		if c, err := accelerated.NewRotating(dev, cfg); c != nil || ring.CodeOf(err) != test.code {
-			t.Errorf("%s: %v, want code %s", test.name, err, test.code)
+		if c, err := accelerated.NewRotating(dev, cfg); c != nil || ring.CodeOf(err) != test.code || !strings.Contains(err.Error(), test.says) {
+			t.Errorf("%s: %v, want code %s and %q", test.name, err, test.code, test.says)
 		}
 	}
 	if _, err := accelerated.NewBatchRotating(dev, sceneConfig(false), []int{0, -1}); ring.CodeOf(err) != "range" {
@@ -384,9 +386,25 @@ func TestClosed(t *testing.T) {
 	check(dev.Close())
 	check(dev.Close())
 	k, v := numbered(orphan.Config(), 3, 1)
-	if _, err := orphan.Update(k, v); ring.CodeOf(err) != "closed" {
-		t.Errorf("update on a closed device: %v", err)
+	recurrent := must(accelerated.NewRecurrent(dev, 1))
+	for name, op := range map[string]func() error{
+		"update":   func() error { _, err := orphan.Update(k, v); return err },
+		"mask":     func() error { _, err := orphan.Mask(2, nil); return err },
+		"download": func() error { _, err := orphan.Download(); return err },
+		"snapshot": func() error { _, err := orphan.Snapshot(); return err },
+		"write":    func() error { return recurrent.Write(0, k) },
+		"upload": func() error {
+			_, err := accelerated.NewMasks(dev).Upload(&ring.Mask{B: 1, N: 1, S: 1, Data: []bool{true}})
+			return err
+		},
+	} {
+		err := op()
+		var closed *accelerated.ClosedDeviceError
+		if ring.CodeOf(err) != "closed" || !errors.As(err, &closed) || !strings.Contains(err.Error(), "the device "+dev.Name()+" is closed") {
+			t.Errorf("%s on a closed device: %v", name, err)
+		}
 	}
+	check(recurrent.Close())
 	check(orphan.Close())
 	if s := dev.Stats(); s != (accelerated.Stats{}) {
 		t.Errorf("a closed device holds %+v", s)

@@ -29,7 +29,7 @@ type grant struct {
 }
 
 // NewMasks makes an empty memory of masks on a device.
-func NewMasks(dev Device) *Masks { return &Masks{dev: dev, memo: map[int]*builtMask{}} }
+func NewMasks(dev Device) *Masks { return &Masks{dev: told(dev), memo: map[int]*builtMask{}} }
 
 // Close forgets all masks. Those that are leased live until they are released.
 func (m *Masks) Close() {

@@ -2,6 +2,7 @@ package accelerated
 
 import (
 	"math"
+	"runtime"
 	"slices"
 	"sync/atomic"
 
@@ -12,7 +13,7 @@ import (
 // token axis, and for each row the number of its real tokens. Padding is
 // announced and masked, never rolled. Like a [Cache] it belongs to one
 // goroutine at a time, and an operation that returns an error has changed
-// nothing.
+// nothing. A nil Recurrent and the zero one are closed and hold nothing.
 type Recurrent struct {
 	dev     Device
 	slots   []slot
@@ -40,7 +41,41 @@ func NewRecurrent(dev Device, slots int) (*Recurrent, error) {
 	if slots < 0 || slots > maxExtent {
 		return nil, &ring.RangeError{Op: "new", What: "slots", Got: slots, Low: 0, High: maxExtent}
 	}
-	return &Recurrent{dev: dev, slots: make([]slot, slots), offset: []int{}, masks: NewMasks(dev)}, nil
+	return &Recurrent{dev: told(dev), slots: make([]slot, slots), offset: []int{}, masks: NewMasks(dev)}, nil
+}
+
+// AdoptRecurrent makes state of arrays in host memory, one a slot, of each
+// row's offset, and of what is left of the padding: what Slot, Offsets and
+// Padding give. A slot without a data type was never written. The errors are
+// those of [NewRecurrent] and [Recurrent.Write], and [ring.RowsError] for
+// padding of another number of rows.
+func AdoptRecurrent(dev Device, slots []ring.Array, offset, left, lengths []int) (*Recurrent, error) {
+	const op = "adopt"
+	c, err := NewRecurrent(dev, len(slots))
+	if err != nil {
+		return nil, err
+	}
+	for what, list := range map[string][]int{"left padding": left, "lengths": lengths} {
+		if len(list) != len(offset) && (left != nil || lengths != nil) {
+			return nil, &ring.RowsError{Op: op, What: what, Got: len(list), Want: len(offset)}
+		}
+	}
+	c.offset = append(c.offset, offset...)
+	for i, a := range slots {
+		if a.DType == 0 {
+			continue
+		}
+		err := error(&ring.RowsError{Op: op, What: "a slot", Got: a.Shape[0], Want: len(offset)})
+		if a.Shape[0] == len(offset) {
+			err = c.Write(i, HostView(a))
+		}
+		if err != nil {
+			freeSlots(dev, c.slots)
+			return nil, err
+		}
+	}
+	c.left, c.lengths = slices.Clone(left), slices.Clone(lengths)
+	return c, nil
 }
 
 // Kind is "batch_recurrent".
@@ -61,6 +96,13 @@ func (c *Recurrent) begin(op string) error {
 }
 
 func (c *Recurrent) end() { c.busy.Store(false) }
+
+// wait starts what cannot be refused; it ends with c.end.
+func (c *Recurrent) wait() {
+	for !c.busy.CompareAndSwap(false, true) {
+		runtime.Gosched()
+	}
+}
 
 // Close gives all memory back. It is idempotent; refused only while another
 // call runs.
@@ -89,13 +131,25 @@ func freeSlots(dev Device, slots []slot) {
 }
 
 // Rows is the number of rows.
-func (c *Recurrent) Rows() int { return len(c.offset) }
+func (c *Recurrent) Rows() int { return ask(c, func(c *Recurrent) int { return len(c.offset) }) }
 
 // Offsets appends to dst each row's number of real tokens.
-func (c *Recurrent) Offsets(dst []int) []int { return append(dst, c.offset...) }
+func (c *Recurrent) Offsets(dst []int) []int {
+	if c == nil {
+		return dst
+	}
+	c.wait()
+	defer c.end()
+	return append(dst, c.offset...)
+}
 
 // Padding is what is left of the padding: both nil while none is pending.
 func (c *Recurrent) Padding() (left, lengths []int) {
+	if c == nil {
+		return nil, nil
+	}
+	c.wait()
+	defer c.end()
 	return slices.Clone(c.left), slices.Clone(c.lengths)
 }
 
@@ -171,7 +225,7 @@ func (c *Recurrent) Write(i int, v View) error {
 		}
 	}
 	if v.DType.Size() == 0 {
-		return &ring.DTypeError{Op: op, Got: v.DType, Want: ring.Float32}
+		return &ring.DTypeError{Op: op, Got: v.DType}
 	}
 	if err := checkMemory(op, "array", c.dev, &v); err != nil {
 		return err
@@ -227,7 +281,7 @@ func (s *slot) shape() [4]int {
 }
 
 // Slots is the number of slots.
-func (c *Recurrent) Slots() int { return len(c.slots) }
+func (c *Recurrent) Slots() int { return ask(c, func(c *Recurrent) int { return len(c.slots) }) }
 
 // Slot is slot i, valid until the next operation; the zero View where it was
 // never written.
@@ -250,7 +304,8 @@ func (c *Recurrent) Slot(i int) (View, error) {
 }
 
 // Mask leases what says which of the next n tokens of each row are real, one
-// query a row: [b, 1, 1, n]. It is the zero Lease while no padding is pending.
+// query a row: [b, 1, 1, n]. It is the zero Lease while no padding is pending. The
+// error is [ring.RangeError] for no token.
 func (c *Recurrent) Mask(n int) (Lease, error) {
 	const op = "mask"
 	if err := c.begin(op); err != nil {
@@ -258,7 +313,7 @@ func (c *Recurrent) Mask(n int) (Lease, error) {
 	}
 	defer c.end()
 	if n < 1 || n > maxColumns {
-		return Lease{}, &ring.NoTokensError{Op: op}
+		return Lease{}, &ring.RangeError{Op: op, What: "n", Got: n, Low: 1, High: maxColumns}
 	}
 	if c.lengths == nil {
 		return Lease{}, nil
@@ -275,10 +330,7 @@ func (c *Recurrent) Mask(n int) (Lease, error) {
 // ConvolutionLengths is, for the next n tokens, how many of each row's come
 // before its trailing padding; nil while no padding is pending.
 func (c *Recurrent) ConvolutionLengths(n int) []int {
-	if c.lengths == nil {
-		return nil
-	}
-	out := slices.Clone(c.lengths)
+	_, out := c.Padding()
 	for i := range out {
 		out[i] = max(0, min(out[i], n))
 	}
@@ -488,11 +540,15 @@ func checkSlots(op string, sources []*Recurrent, i int) error {
 
 // ProjectedBytes is what one row takes, however many tokens it has; 0 without
 // rows.
-func (c *Recurrent) ProjectedBytes(int) (int, error) {
-	if err := c.begin("projected_bytes"); err != nil {
+func (c *Recurrent) ProjectedBytes(tokens int) (int, error) {
+	const op = "projected_bytes"
+	if err := c.begin(op); err != nil {
 		return 0, err
 	}
 	defer c.end()
+	if tokens < 0 {
+		return 0, &ring.RangeError{Op: op, What: "tokens", Got: tokens, Low: 0, High: maxColumns}
+	}
 	n := 0
 	for i := range c.slots {
 		if s := c.slots[i].shape(); len(c.offset) > 0 {

@@ -3,6 +3,7 @@ package accelerated_test
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"runtime"
 	"runtime/debug"
@@ -247,8 +248,12 @@ func (w *world) close(out []byte, want []float32) {
 	if err != nil {
 		w.failf("%v", err)
 	}
+	largest := 0.0
+	for _, v := range want {
+		largest = max(largest, math.Abs(float64(v)))
+	}
 	for i := range got {
-		if d := got[i] - want[i]; !(d < 1e-4 && d > -1e-4) {
+		if d := math.Abs(float64(got[i]) - float64(want[i])); !(d <= 1e-5*largest) {
 			w.failf("attended %v, reference %v", got, want)
 		}
 	}
@@ -640,8 +645,9 @@ func (w *world) look(p *pair) {
 		}
 	}
 	tokens := rapid.IntRange(0, 2*w.cfg.MaxSize).Draw(w.t, "tokens")
-	if got, err := p.acc.ProjectedBytes(tokens); err != nil || got != b.ProjectedBytes(tokens) {
-		w.failf("projected bytes %d, %v, reference %d", got, err, b.ProjectedBytes(tokens))
+	bytes, refErr := b.ProjectedBytes(tokens)
+	if got, err := p.acc.ProjectedBytes(tokens); err != nil || refErr != nil || got != bytes {
+		w.failf("projected bytes %d, %v, reference %d, %v", got, err, bytes, refErr)
 	}
 	b.Release()
 	if err := p.acc.Release(); err != nil {

@@ -5,10 +5,10 @@ import "example.com/ringcheck/reference/ring"
 // Rollback takes back tokens of the last round, so that row i keeps keep[i] of
 // those written since it stood at offset before[i]; the rest becomes left
 // padding. One row whose window never filled is trimmed instead, unless
-// preserveColumns. Nothing but the round's appends may have happened since, and
-// what they wrote must still be held: before[i] is at least the row's offset
-// less the columns in use. It is refused while padding is pending; the errors
-// are [ring.RowsError] and [ring.RangeError].
+// preserveColumns. Nothing but the round's appends may have happened since. A
+// round may be longer than the ring, but what is taken back must still be held:
+// no more than the columns in use. It is refused while padding is pending; the
+// errors are [ring.RowsError] and [ring.RangeError].
 func (c *Cache) Rollback(before, keep []int, preserveColumns bool) error {
 	const op = "rollback"
 	if err := c.begin(op, writing|batched|settled); err != nil {
@@ -25,14 +25,13 @@ func (c *Cache) Rollback(before, keep []int, preserveColumns bool) error {
 		}
 	}
 	for i, k := range keep {
-		// What a round wrote is still held.
-		low, high := c.cur.offset[i]-c.cur.active(), c.cur.offset[i]
-		if before[i] < low || before[i] > high {
-			return &ring.RangeError{Op: op, What: "before", Got: before[i], Low: low, High: high}
+		high := c.cur.offset[i]
+		if before[i] < -maxColumns || before[i] > high {
+			return &ring.RangeError{Op: op, What: "before", Got: before[i], Low: -maxColumns, High: high}
 		}
 		written := high - before[i]
-		if k < 0 || k > written {
-			return &ring.RangeError{Op: op, What: "keep", Got: k, Low: 0, High: written}
+		if least := max(0, written-c.cur.active()); k < least || k > written {
+			return &ring.RangeError{Op: op, What: "keep", Got: k, Low: least, High: written}
 		}
 	}
 	if c.cur.length == 0 {

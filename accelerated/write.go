@@ -210,17 +210,15 @@ func (c *Cache) abandon() {
 // happened yet, over the columns that the write will return. window narrows
 // it; nil is the whole ring. In mlxlm a serial ring has none for one token
 // unless the window is smaller than the ring and has filled: then the lease is
-// the zero Lease. The errors are [ring.NoTokensError] and [ring.WindowError].
+// the zero Lease. The errors are [ring.RangeError] for no token or too many, and
+// [ring.WindowError].
 func (c *Cache) Mask(n int, window *int) (Lease, error) {
 	const op = "mask"
 	if err := c.begin(op, 0); err != nil {
 		return Lease{}, err
 	}
 	defer c.end()
-	if n < 1 {
-		return Lease{}, &ring.NoTokensError{Op: op}
-	}
-	if n > maxColumns-c.cfg.MaxSize {
+	if n < 1 || n > maxColumns-c.cfg.MaxSize {
 		return Lease{}, &ring.RangeError{Op: op, What: "n", Got: n, Low: 1, High: maxColumns - c.cfg.MaxSize}
 	}
 	if window != nil && *window < 1 {

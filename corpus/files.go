@@ -133,6 +133,9 @@ func read(fsys fs.FS, name string) (Case, error) {
 }
 
 func unreadable(name string, err error) *Error {
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		err = e.Err // the path, which it says too, is said already
+	}
 	return &Error{File: name, Problem: fail("", "cannot be read: %v", err).Problem, Err: err}
 }
 

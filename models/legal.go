@@ -99,7 +99,9 @@ func (m *Model) rule(op *corpus.Op) ruling {
 			return outside
 		}
 	case corpus.ProjectedBytes:
-		return need(op.N >= 0)
+		if op.N < 0 {
+			return refused("range")
+		}
 	case corpus.ToQuantized:
 		return m.ruleQuantize(c)
 	}

@@ -186,7 +186,7 @@ func (r *acceleratedRun) quant() accelerated.Quant {
 }
 
 func (r *acceleratedRun) do(op *corpus.Op, s *corpus.Step) error {
-	if r.isRecurrent(op) {
+	if op.Verb != corpus.Save && r.isRecurrent(op) {
 		return r.doRecurrent(op, s)
 	}
 	switch op.Verb {
@@ -406,15 +406,36 @@ func (r *acceleratedRun) change(op *corpus.Op, c *accelerated.Cache, s *corpus.S
 func (r *acceleratedRun) save(op *corpus.Op) error {
 	caches := make([]reference.Cache, len(op.Caches))
 	for i, name := range op.Caches {
-		c, err := r.cache(name)
-		if err != nil {
-			return err
+		var err error
+		if c := r.recurrent[name]; c != nil {
+			caches[i], err = r.toBatchRecurrent(c)
+		} else if c, absent := r.cache(name); absent != nil {
+			err = absent
+		} else {
+			caches[i], err = toReference(c)
 		}
-		if caches[i], err = toReference(c); err != nil {
+		if err != nil {
 			return err
 		}
 	}
 	return promptfile.Save(promptfile.Path(r.dir, op.File), caches, nil)
+}
+
+// toBatchRecurrent is the reference's state with the same slots and
+// bookkeeping.
+func (r *acceleratedRun) toBatchRecurrent(c *accelerated.Recurrent) (reference.Cache, error) {
+	arrays, err := r.slots(c)
+	if err != nil {
+		return nil, err
+	}
+	tensors := make([]ring.Tensor, len(arrays))
+	for i, a := range arrays {
+		if a.DType != 0 {
+			tensors[i] = a.Tensor()
+		}
+	}
+	left, lengths := c.Padding()
+	return wrap(reference.AdoptBatchRecurrent(tensors, c.Offsets(nil), left, lengths))
 }
 
 // toReference is the reference's cache with the same columns and bookkeeping.
@@ -451,7 +472,12 @@ func (r *acceleratedRun) load(op *corpus.Op, s *corpus.Step) error {
 	}
 	states := make([]corpus.State, len(caches))
 	for i, c := range caches {
-		if err := r.make(op.Outs[i], s)(r.fromReference(c)); err != nil {
+		if b, ok := c.(*reference.BatchRecurrent); ok {
+			err = r.makeRecurrent(op.Outs[i], s)(r.fromBatchRecurrent(b))
+		} else {
+			err = r.make(op.Outs[i], s)(r.fromReference(c))
+		}
+		if err != nil {
 			return err
 		}
 		states[i] = s.State
@@ -460,6 +486,22 @@ func (r *acceleratedRun) load(op *corpus.Op, s *corpus.Step) error {
 		*s = corpus.Step{State: corpus.State{{Name: corpus.FCaches, Kind: corpus.States, States: states}}}
 	}
 	return nil
+}
+
+// fromBatchRecurrent makes state with the slots and bookkeeping of the
+// reference's.
+func (r *acceleratedRun) fromBatchRecurrent(c *reference.BatchRecurrent) (*accelerated.Recurrent, error) {
+	tensors := c.Slots()
+	slots := make([]ring.Array, len(tensors))
+	for i, t := range tensors {
+		if a, ok := t.Array(); ok {
+			slots[i] = a
+		} else if !t.IsZero() {
+			return nil, &ring.NotSupportedError{Op: "load", Kind: fmt.Sprintf("a slot of %d axes", len(t.Shape))}
+		}
+	}
+	left, lengths := c.Padding()
+	return accelerated.AdoptRecurrent(r.dev, slots, c.Offsets(), left, lengths)
 }
 
 // fromReference makes a cache with the columns and bookkeeping of one of the
@@ -503,13 +545,7 @@ func (r *acceleratedRun) isRecurrent(op *corpus.Op) bool {
 
 // doRecurrent runs an operation on recurrent state.
 func (r *acceleratedRun) doRecurrent(op *corpus.Op, s *corpus.Step) error {
-	made := func(c *accelerated.Recurrent, err error) error {
-		if err != nil {
-			return err
-		}
-		r.recurrent[op.Out] = c
-		return r.observeRecurrent(c, s)
-	}
+	made := r.makeRecurrent(op.Out, s)
 	switch op.Verb {
 	case corpus.New:
 		return made(accelerated.NewRecurrent(r.dev, op.Slots))
@@ -521,9 +557,6 @@ func (r *acceleratedRun) doRecurrent(op *corpus.Op, s *corpus.Step) error {
 			}
 		}
 		return made(accelerated.MergeRecurrent(sources...))
-	case corpus.Save: // has no bookkeeping to be adopted by
-		s.Unsupported = string(op.Verb)
-		return nil
 	}
 	c := r.recurrent[op.Cache]
 	if k := corpus.BatchRecurrent; c == nil || !k.Has(op.Verb, r.c.Semantics) && op.Verb != corpus.Trim {
@@ -566,13 +599,36 @@ func (r *acceleratedRun) doRecurrent(op *corpus.Op, s *corpus.Step) error {
 	return r.observeRecurrent(c, s)
 }
 
+// makeRecurrent gives new state its name, and answers what it is.
+func (r *acceleratedRun) makeRecurrent(name string, s *corpus.Step) func(*accelerated.Recurrent, error) error {
+	return func(c *accelerated.Recurrent, err error) error {
+		if err != nil {
+			return err
+		}
+		r.recurrent[name] = c
+		return r.observeRecurrent(c, s)
+	}
+}
+
 // observeRecurrent answers the state of recurrent state, and its slots.
 func (r *acceleratedRun) observeRecurrent(c *accelerated.Recurrent, s *corpus.Step) error {
 	s.State = recurrentState(c)
-	for i := range c.Slots() {
+	slots, err := r.slots(c)
+	for i, a := range slots {
+		if a.DType != 0 {
+			s.Stored = append(s.Stored, corpus.Plane{Name: "slot." + strconv.Itoa(i), Array: a})
+		}
+	}
+	return err
+}
+
+// slots copies all slots; the zero Array where one was never written.
+func (r *acceleratedRun) slots(c *accelerated.Recurrent) ([]ring.Array, error) {
+	all := make([]ring.Array, c.Slots())
+	for i := range all {
 		v, err := c.Slot(i)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if v.DType == 0 {
 			continue
@@ -580,12 +636,12 @@ func (r *acceleratedRun) observeRecurrent(c *accelerated.Recurrent, s *corpus.St
 		a := ring.Array{DType: v.DType, Shape: v.Shape, Data: make([]byte, v.Bytes())}
 		if len(a.Data) > 0 {
 			if err := r.dev.Download(a.Data, v); err != nil {
-				return err
+				return nil, err
 			}
 		}
-		s.Stored = append(s.Stored, corpus.Plane{Name: "slot." + strconv.Itoa(i), Array: a})
+		all[i] = a
 	}
-	return nil
+	return all, nil
 }
 
 func recurrentState(c *accelerated.Recurrent) corpus.State {
@@ -595,11 +651,14 @@ func recurrentState(c *accelerated.Recurrent) corpus.State {
 	}
 }
 
-// Corrupts reports whether a case has an operation of which the model says
-// nothing: mlx-lm corrupts its caches there, or the case format does not say
-// what is right. Only the reference and mlx-lm itself answer such a case as it
-// wants.
+// Corrupts reports whether a case of mlx-lm's semantics has an operation of
+// which the model says nothing: mlx-lm corrupts its caches there, or raises
+// whatever Python does. Only the reference and mlx-lm itself answer such a case
+// as it wants. In exact semantics whatever is not right is refused.
 func Corrupts(c corpus.Case) bool {
+	if c.Semantics != ring.MLXLM {
+		return false
+	}
 	m := models.New(c.Semantics, c.Shape, c.Quant)
 	for i := range c.Ops {
 		if ok, code := m.Legal(&c.Ops[i]); !ok && code == "" {

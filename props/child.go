@@ -4,12 +4,14 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"reflect"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -31,20 +33,45 @@ type ChildOptions struct {
 type Fault struct {
 	Reason string
 	Stderr string // the end of what it wrote to standard error
+	Slow   bool   // it did not answer in time, or without end: to try again takes as long
 }
 
+// Error says in its first line what happened and the last line of standard
+// error, which is where most programs say why; all that is kept of it follows.
 func (f *Fault) Error() string {
 	text := "the target failed: " + f.Reason
-	if f.Stderr != "" {
-		text += "; its standard error ends:\n" + f.Stderr
+	if f.Stderr == "" {
+		return text
+	}
+	last := f.Stderr[strings.LastIndexByte(f.Stderr, '\n')+1:]
+	text += "; its standard error ends: " + strings.TrimSpace(last)
+	if last != f.Stderr {
+		text += "\n" + f.Stderr
 	}
 	return text
 }
 
+// mostFaults is how many runs in a row may end in a fault before a child is
+// asked for what it could once do.
+const mostFaults = 10
+
+// GaveUp ends the use of a child that does nothing but fail: so many runs in a
+// row have ended in a fault, and a case that it has answered before, if there
+// is one, did so as well. It is no [Fault]: nothing more is learned from
+// running further cases.
+type GaveUp struct {
+	Faults int
+	Last   error // what went wrong the last time
+}
+
+func (e *GaveUp) Error() string {
+	return fmt.Sprintf("gave up after %d failures in a row: %v", e.Faults, e.Last)
+}
+
 // Child is a [Target] in a process of its own that speaks protocol 1 over
 // standard input and output. After a [Fault] the process is killed with its
-// process group, and the next Run starts another. Runs are serialized: for
-// parallel work start several children.
+// process group, and the next Run starts another, until the child has [GaveUp].
+// Runs are serialized: for parallel work start several children.
 type Child struct {
 	cmd  []string
 	o    ChildOptions
@@ -54,6 +81,9 @@ type Child struct {
 	p      *process // nil between a fault and the next Run
 	seq    uint64
 	closed bool
+	faults int          // in a row
+	good   *corpus.Case // the last one that was answered; nil: none
+	gaveUp *GaveUp
 }
 
 // StartChild starts cmd (a program and its arguments; no shell is involved)
@@ -85,13 +115,49 @@ func StartChild(ctx context.Context, cmd []string, o ChildOptions) (*Child, erro
 // Info returns what the child claimed in its hello.
 func (c *Child) Info() Info { return c.info }
 
-// Run sends one case and decodes the answer; see [Target].
+// Run sends one case and decodes the answer; see [Target]. The error is a
+// [*GaveUp] where the child answers nothing any more.
 func (c *Child) Run(ctx context.Context, k corpus.Case, dir string) ([]corpus.Step, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.closed {
+	switch {
+	case c.closed:
 		return nil, errors.New("run a case: the child is closed; start another")
+	case c.gaveUp != nil:
+		return nil, c.gaveUp
 	}
+	steps, err := c.run(ctx, k, dir)
+	switch {
+	case err == nil:
+		c.faults, c.good = 0, &k
+		return steps, nil
+	case ctx.Err() != nil:
+		return nil, err
+	}
+	if c.faults++; c.faults%mostFaults == 0 && !c.answers(ctx) && ctx.Err() == nil {
+		c.gaveUp = &GaveUp{c.faults, err}
+		return nil, c.gaveUp
+	}
+	return nil, err
+}
+
+// answers reports whether the child still answers the case that it has answered
+// last. A reduction of a case that crashes it is many faults in a row, too.
+func (c *Child) answers(ctx context.Context) bool {
+	if c.good == nil {
+		return false
+	}
+	dir, done, err := Scratch(*c.good)
+	if err != nil {
+		return true // which says nothing of the child
+	}
+	defer done()
+	_, err = c.run(ctx, *c.good, dir)
+	return err == nil
+}
+
+// run does one run, and starts a process for it where there is none.
+func (c *Child) run(ctx context.Context, k corpus.Case, dir string) ([]corpus.Step, error) {
 	if c.p == nil {
 		p, info, err := c.start(ctx)
 		if err != nil {
@@ -116,7 +182,11 @@ func (c *Child) Run(ctx context.Context, k corpus.Case, dir string) ([]corpus.St
 	if err != nil {
 		p := c.p
 		c.p = nil
-		return nil, p.fault(err.Error())
+		reason := err.Error()
+		if !json.Valid(line) { // who prints for people where an answer should be
+			reason += "; it wrote " + quoted(string(line))
+		}
+		return nil, p.fault(reason)
 	}
 	if refused != "" { // the child is well, but could not do this run
 		return nil, &Fault{Reason: "could not run the case: " + refused, Stderr: c.p.stderr.String()}
@@ -251,9 +321,9 @@ func (p *process) exchange(ctx context.Context, request []byte, limit time.Durat
 		p.end()
 		return nil, ctx.Err()
 	case timedOut:
-		return nil, p.fault(fmt.Sprintf("did not answer within %v", limit))
+		return nil, p.slowFault(fmt.Sprintf("did not answer within %v", limit))
 	case errors.Is(err, errLineTooLong):
-		return nil, p.fault("sent " + err.Error())
+		return nil, p.slowFault("sent " + err.Error())
 	case err != nil:
 		return nil, p.faultExit()
 	}
@@ -277,6 +347,12 @@ func (p *process) closeAfter(ctx context.Context, limit time.Duration) (stop fun
 func (p *process) fault(reason string) error {
 	p.end()
 	return &Fault{Reason: clip(reason), Stderr: p.stderr.String()}
+}
+
+// slowFault is a fault that takes long to come about.
+func (p *process) slowFault(reason string) error {
+	p.end()
+	return &Fault{Reason: reason, Stderr: p.stderr.String(), Slow: true}
 }
 
 // faultExit ends a process that closed its output, and says how it exited.

@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"example.com/ringcheck/corpus"
 )
@@ -123,6 +124,17 @@ func misbehave(name string, r request) {
 		os.Stdout.Write(encodeFault(r.seq, "out of memory"))
 	case "answers-twice":
 		os.Stdout.Write(good)
+		os.Stdout.Write(good)
+	case "crashes-on-the-second":
+		if r.c.Name == fakeCases[1].Name {
+			os.Exit(7)
+		}
+		os.Stdout.Write(good)
+	case "crashes-for-good":
+		if r.seq > 1 {
+			fmt.Fprintln(os.Stderr, "Traceback (most recent call last):\n  File \"x\"\nMemoryError: the GPU is gone")
+			os.Exit(1)
+		}
 		os.Stdout.Write(good)
 	case "crashes-every-other-time":
 		if r.seq%2 == 1 {
@@ -250,7 +262,7 @@ func TestChildFaults(t *testing.T) {
 	tests := map[string]struct{ reason, stderr string }{
 		"crashes":                {reason: "ended before it answered (exit status 7)", stderr: "Segmentation fault\uFFFD[31m"},
 		"hangs":                  {reason: "did not answer within 300ms"},
-		"garbage":                {reason: "answered a run wrongly: not JSON"},
+		"garbage":                {reason: `answered a run wrongly: not JSON: invalid character 'T' looking for beginning of value; it wrote "Traceback (most recent call last):"`},
 		"wrong-seq":              {reason: "answered seq 2, want 1"},
 		"half-an-answer":         {reason: "ended before it answered (exit status 0)"},
 		"no-answer":              {reason: "ended before it answered (exit status 0)"},
@@ -347,14 +359,168 @@ func TestChildChangesItsHello(t *testing.T) {
 	}
 }
 
+// TestChildGivesUp: a child that does nothing but fail is given up, whether it
+// ever did anything else or not, and is not started again.
+func TestChildGivesUp(t *testing.T) {
+	for name, good := range map[string]int{"crashes": 0, "garbage": 0, "says-fault": 0, "crashes-for-good": 1} {
+		t.Run(name, func(t *testing.T) {
+			noGoroutinesLeft(t)
+			child, err := startTestChild(t, name, ChildOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer child.Close()
+			for i := range good + mostFaults + 2 {
+				_, err := child.Run(context.Background(), fakeCases[0], "")
+				var fault *Fault
+				var gaveUp *GaveUp
+				switch {
+				case i < good:
+					if err != nil {
+						t.Fatalf("run %d: %v", i, err)
+					}
+				case i < good+mostFaults-1:
+					if !errors.As(err, &fault) || errors.As(err, &gaveUp) {
+						t.Fatalf("run %d: %v, want a Fault", i, err)
+					}
+				default:
+					if !errors.As(err, &gaveUp) || errors.As(err, &fault) || gaveUp.Faults != mostFaults {
+						t.Fatalf("run %d: %v, want it given up", i, err)
+					}
+					if text := gaveUp.Error(); !strings.Contains(text, "after 10 failures in a row: the target failed") {
+						t.Errorf("it says %q", text)
+					}
+				}
+			}
+			if most := uint64(good + mostFaults + 1); child.seq > most {
+				t.Errorf("%d runs, want at most %d", child.seq, most)
+			}
+		})
+	}
+}
+
+// TestChildCrashesOnOne: a child that crashes on one case however often, as
+// where that is made smaller, is not given up while it answers another.
+func TestChildCrashesOnOne(t *testing.T) {
+	noGoroutinesLeft(t)
+	child, err := startTestChild(t, "crashes-on-the-second", ChildOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer child.Close()
+	if _, err := child.Run(context.Background(), fakeCases[0], ""); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 2*mostFaults + 1 {
+		var fault *Fault
+		if _, err := child.Run(context.Background(), fakeCases[1], ""); !errors.As(err, &fault) {
+			t.Fatalf("run %d: %v, want a Fault", i, err)
+		}
+	}
+	if _, err := child.Run(context.Background(), fakeCases[0], ""); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestReduceFaults: a crash is made smaller, within its bound; a hang is not,
+// and a child that is given up ends a reduction.
+func TestReduceFaults(t *testing.T) {
+	target := func(fault Fault) metered {
+		runs := 0
+		return metered{Target: faulty{fault}, runs: &runs}
+	}
+	c := fakeCases[0]
+	for _, test := range []struct {
+		name       string
+		fault      Fault
+		ops, least int
+		most       int
+	}{
+		{"crash", Fault{Reason: "crashed"}, 2, 3, reduceFaults + 1},
+		{"hang", Fault{Reason: "hung", Slow: true}, len(c.Ops), 1, 1},
+	} {
+		m := target(test.fault)
+		list, err := Named([]string{"reference"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := Check(t.Context(), m, c, list)
+		if f == nil || err != nil || f.Fault == nil {
+			t.Fatalf("%s: %v, %v", test.name, f, err)
+		}
+		small, err := Reduce(t.Context(), m, f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := len(small.Case.Ops); n > test.ops || *m.runs < test.least || *m.runs > test.most {
+			t.Errorf("%s: %d operations are left after %d runs, want %d", test.name, n, *m.runs, test.ops)
+		}
+	}
+	m := target(Fault{Reason: "crashed"})
+	m.each = func() {
+		if *m.runs == 4 {
+			panic(&GaveUp{Last: errors.New("enough")})
+		}
+	}
+	f, err := Check(t.Context(), m, c, Properties())
+	if f == nil || err != nil {
+		t.Fatal(f, err)
+	}
+	if _, err := Reduce(t.Context(), givesUp{m}, f); err != nil || *m.runs != 4 {
+		t.Errorf("%d runs of a target that gives up at the fourth: %v", *m.runs, err)
+	}
+}
+
+// givesUp is a target that returns what the other one panics with.
+type givesUp struct{ metered }
+
+func (g givesUp) Run(ctx context.Context, c corpus.Case, dir string) (steps []corpus.Step, err error) {
+	defer func() {
+		if e := recover(); e != nil {
+			err = e.(*GaveUp)
+		}
+	}()
+	return g.metered.Run(ctx, c, dir)
+}
+
+// faulty fails at each trim.
+type faulty struct{ fault Fault }
+
+func (f faulty) Info() Info { return fake{}.Info() }
+
+func (f faulty) Run(ctx context.Context, c corpus.Case, dir string) ([]corpus.Step, error) {
+	for i, op := range c.Ops {
+		if op.Verb == corpus.Trim {
+			c.Ops = c.Ops[:i]
+			steps, _ := ReferenceTarget().Run(ctx, c, dir)
+			return steps, &f.fault
+		}
+	}
+	return ReferenceTarget().Run(ctx, c, dir)
+}
+
 func TestFaultText(t *testing.T) {
 	for want, fault := range map[string]*Fault{
-		"the target failed: hung":                                  {Reason: "hung"},
-		"the target failed: hung; its standard error ends:\n…help": {Reason: "hung", Stderr: "…help"},
+		"the target failed: hung":                                 {Reason: "hung"},
+		"the target failed: hung; its standard error ends: …help": {Reason: "hung", Stderr: "…help"},
+		"the target failed: x; its standard error ends: ValueError: no\nTraceback:\n  line\nValueError: no": {
+			Reason: "x", Stderr: "Traceback:\n  line\nValueError: no"},
 	} {
 		if got := fault.Error(); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
+	}
+}
+
+// TestClip: of a text that is too long the end stays, which says why.
+func TestClip(t *testing.T) {
+	long := "Traceback" + strings.Repeat(" and so on", 1000) + ": the reason"
+	got := clip(long)
+	if len(got) > 900 || !strings.HasPrefix(got, "Traceback and") || !strings.HasSuffix(got, "so on: the reason") {
+		t.Errorf("got %q", got)
+	}
+	if got := clip(strings.Repeat("€", 700)); !utf8.ValidString(got) {
+		t.Errorf("got %q", got)
 	}
 }
 

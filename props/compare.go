@@ -65,13 +65,14 @@ func quoted(text string) string {
 }
 
 // clip shortens a text that a child has had a hand in: it may be a whole line
-// of the protocol.
+// of the protocol. What is lost is the middle: the reason that a program gives
+// for its end is the last of its words.
 func clip(text string) string {
-	const most = 500
-	if len(text) > most {
-		return strings.ToValidUTF8(text[:most], "") + "…"
+	const head, tail = 200, 600
+	if len(text) <= head+tail {
+		return text
 	}
-	return text
+	return strings.ToValidUTF8(text[:head], "") + " … " + strings.ToValidUTF8(text[len(text)-tail:], "")
 }
 
 // plain reports whether a value is shown well enough on one line.

@@ -66,6 +66,14 @@ var weights = map[corpus.Verb]struct{ free, even int }{
 	corpus.Write: {20, 2}, corpus.Advance: {10, 2},
 }
 
+// kindWeights is how often a case is about each kind: the rings are what this is
+// about, and have the most to go wrong.
+var kindWeights = map[corpus.Kind]int{
+	corpus.Rotating: 8, corpus.BatchRotating: 12, corpus.RotatingQuantized: 4, corpus.BatchRotatingQuantized: 6,
+	corpus.KV: 3, corpus.BatchKV: 4, corpus.Quantized: 2, corpus.Arrays: 3, corpus.List: 3, corpus.Chunked: 2,
+	corpus.Concatenate: 2, corpus.BatchRecurrent: 4,
+}
+
 // oddly is one in how many operations is drawn without asking whether it is
 // legal; it is kept where the model predicts its refusal.
 const oddly = 24
@@ -100,7 +108,7 @@ func Generate(src Source, d Domain) corpus.Case {
 		return g.c
 	}
 	g.ops = d.Info.Ops
-	kind := chosen(g, g.kinds)
+	kind := g.kind()
 	g.shape(kind, d.Info)
 	g.m = models.New(g.c.Semantics, g.c.Shape, g.c.Quant)
 	g.kinds = slices.DeleteFunc(g.kinds, func(k corpus.Kind) bool { return !family(kind, k) || quantized(k) && g.c.Quant == nil })
@@ -120,6 +128,19 @@ func Generate(src Source, d Domain) corpus.Case {
 		}
 	}
 	return g.c
+}
+
+// kind draws what the case is about.
+func (g *generator) kind() corpus.Kind {
+	sum := 0
+	for _, k := range g.kinds {
+		sum += kindWeights[k]
+	}
+	n, i := g.int(sum), 0
+	for n -= kindWeights[g.kinds[0]]; n >= 0; n -= kindWeights[g.kinds[i]] {
+		i++
+	}
+	return g.kinds[i]
 }
 
 // weight is a grammar's weight where the case has a kind that it needs.
@@ -225,7 +246,7 @@ func (g *generator) create(k corpus.Kind) string {
 	switch k {
 	case corpus.Rotating:
 		switch {
-		case g.c.Semantics == ring.MLXLM && g.oneIn(4):
+		case g.c.Semantics == ring.MLXLM && g.oneIn(3):
 			op.Keep = g.int(max(1, op.MaxSize))
 		case g.refuse && g.oneIn(2):
 			op.MaxSize, op.Keep = g.window, 1
@@ -458,7 +479,9 @@ func (g *generator) do(v corpus.Verb, name string, info models.Info) {
 	case corpus.Advance:
 		op.N = g.int(5)
 	case corpus.ProjectedBytes:
-		op.N = g.int(2*g.window + 1)
+		if op.N = g.int(2*g.window + 1); g.refuse {
+			op.N = -1 - op.N
+		}
 	case corpus.Attend:
 		op.Queries, op.Scale = 1+g.int(max(1, min(info.Columns, 3))), 0.5
 	}

@@ -32,6 +32,7 @@ type Finding struct {
 	Step     int           // the operation of Run at which it shows
 	What     string        // what is wrong, in one or more lines
 	Answers  []corpus.Step // the target's answers to Run, as far as there are any
+	Fault    *Fault        // why there are no more, where the target is to blame; else nil
 }
 
 func (f *Finding) Error() string {
@@ -174,7 +175,9 @@ type unanswered struct {
 func (u *unanswered) Unwrap() error { return u.Fault }
 
 func (u *unanswered) finding() *Finding {
-	return u.run.finding(min(len(u.run.steps), len(u.run.c.Ops)-1), "%v", u.Fault)
+	f := u.run.finding(min(len(u.run.steps), len(u.run.c.Ops)-1), "%v", u.Fault)
+	f.Fault = u.Fault
+	return f
 }
 
 // examination is one case under one target.

@@ -3,6 +3,7 @@ package props
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -15,19 +16,27 @@ import (
 // shows the failure.
 const reduceChecks = 4000
 
+// reduceFaults is that bound where the target crashes, since each time it is
+// started again.
+const reduceFaults = 300
+
 // Reduce returns a finding of the same property on the smallest case that it
 // finds: operations are left out, replaced by simpler ones and joined, sizes
 // lowered, names and tokens numbered in the order in which they appear. No
 // single step of these makes the result smaller and keeps the failure, unless
 // the bound on the work was reached or ctx ended. Every case that is tried is
 // well-formed, and one of which package models can speak where f.Case is one.
-// The same finding is reduced to the same one.
+// The same finding is reduced to the same one. A case on which the target hangs,
+// or does not stop answering, stays as it is: each try would take as long.
 func Reduce(ctx context.Context, t Target, f *Finding) (*Finding, error) {
 	list, err := Named([]string{f.Property})
-	if err != nil || f.Property == "corpus" { // what a case wants is part of it
+	if err != nil || f.Property == "corpus" || f.Fault != nil && f.Fault.Slow { // what a case wants is part of it
 		return f, err
 	}
 	r := &reducer{ctx: ctx, t: t, p: list, best: f, left: reduceChecks, tried: map[string]bool{}}
+	if f.Fault != nil {
+		r.left = reduceFaults
+	}
 	r.modelled = modelled(&f.Case)
 	for again := true; again && r.left > 0 && ctx.Err() == nil; {
 		again = r.pass((*reducer).deletions)
@@ -92,7 +101,11 @@ func (r *reducer) try(c corpus.Case, smaller bool) bool {
 	}
 	r.left--
 	f, err := Check(r.ctx, r.t, c, r.p)
-	if f == nil || err != nil {
+	var gaveUp *GaveUp
+	if errors.As(err, &gaveUp) {
+		r.left = 0
+	}
+	if f == nil || err != nil || f.Fault != nil && f.Fault.Slow {
 		return false
 	}
 	r.best = f

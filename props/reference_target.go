@@ -279,10 +279,10 @@ func (r *referenceRun) look(op *corpus.Op, c reference.Cache, s *corpus.Step) (e
 			return nil
 		}
 	case corpus.ProjectedBytes:
-		if p, ok := c.(interface{ ProjectedBytes(int) int }); ok {
-			n := p.ProjectedBytes(op.N)
+		if p, ok := c.(interface{ ProjectedBytes(int) (int, error) }); ok {
+			n, err := p.ProjectedBytes(op.N)
 			s.Bytes = &n
-			return nil
+			return err
 		}
 	}
 	return unsupported(op, c)

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"math/bits"
+	"math/rand/v2"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -100,7 +101,7 @@ func fromModule(file string) string {
 
 // Test replays the corpus and then holds the target against each property on
 // -rapid.checks random cases, each in a subtest of its name. A failure is
-// shrunk, reduced and filed. With 10,000 checks or more, a situation that they
+// shrunk, reduced and filed, with the seed of the subtest's cases. With 10,000 checks or more, a situation that they
 // have missed is a failure, too.
 func (s *Suite) Test(t *testing.T) {
 	t.Run("corpus replay", func(t *testing.T) {
@@ -142,11 +143,18 @@ func (s *Suite) random(t *testing.T, p Property, seen *Situations) {
 	if err := flag.Set("rapid.nofailfile", "true"); err != nil {
 		t.Fatal(err)
 	}
+	// Where no seed was asked for rapid takes one of its own and does not tell.
+	seed := rapidFlag[uint64]("seed")
+	if seed == 0 {
+		seed = max(1, rand.Uint64())
+		setSeed(t, seed)
+		defer setSeed(t, 0)
+	}
 	var minimal *Finding // the last one of rapid's shrinking is the least
 	checks := 0
 	defer func() {
 		if minimal != nil {
-			t.Log(s.Explain(context.WithoutCancel(t.Context()), minimal, rapidFlag[uint64]("seed")))
+			t.Log(s.Explain(context.WithoutCancel(t.Context()), minimal, seed))
 		}
 	}()
 	cases := drawnCases(s.Domain)
@@ -175,6 +183,12 @@ func (s *Suite) random(t *testing.T, p Property, seen *Situations) {
 	}
 	if checks < want {
 		t.Errorf("%d of %d checks were done before the deadline; give a longer -timeout", checks, want)
+	}
+}
+
+func setSeed(t *testing.T, seed uint64) {
+	if err := flag.Set("rapid.seed", strconv.FormatUint(seed, 10)); err != nil {
+		t.Fatal(err)
 	}
 }
 

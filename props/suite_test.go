@@ -3,6 +3,8 @@ package props
 import (
 	"os"
 	"os/exec"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -57,6 +59,14 @@ func TestSuiteFails(t *testing.T) {
 	for f, err := range corpus.Dir(dir) {
 		if n++; err != nil || f.Case.Found == nil || f.Case.Found.Property != "window" {
 			t.Errorf("%s: %v, found by %+v", f.Path, err, f.Case.Found)
+			continue
+		}
+		// The seed is that of the run, which repeats it.
+		again := exec.Command(os.Args[0], "-test.run=^TestTwoProperties$/^window$", "-rapid.checks=300", "-rapid.seed="+strconv.FormatUint(f.Case.Found.Seed, 10))
+		again.Env = append(os.Environ(), buggyEnv+"="+t.TempDir())
+		repeated, err := again.CombinedOutput()
+		if file := filepath.Base(f.Path); f.Case.Found.Seed == 0 || err == nil || !strings.Contains(string(repeated), file) {
+			t.Errorf("seed %d does not find %s again: %v\n%s", f.Case.Found.Seed, file, err, repeated)
 		}
 	}
 	if n != 1 {

@@ -560,7 +560,7 @@ func TestReadsChangeNothing(t *testing.T) {
 		if b, ok := c.(*reference.BatchRotatingKVCache); ok {
 			_ = one(b.ExtractLimit(0, 1))
 			_ = one(b.ValidOffset(0))
-			b.ProjectedBytes(3)
+			must(b.ProjectedBytes(3))
 		}
 		same(t, fmt.Sprintf("%T", c), look(c), before)
 	}

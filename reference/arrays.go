@@ -203,6 +203,7 @@ func paddingMask(n int, leftPadding, lengths []int) (*ring.Mask, error) {
 	if leftPadding == nil && lengths == nil {
 		return nil, nil
 	}
+	n = max(0, n) // of no tokens and fewer, as an arange
 	low, high := leftPadding, lengths
 	if low == nil {
 		low = make([]int, len(high))

@@ -228,7 +228,7 @@ func TestBatchRecurrent(t *testing.T) {
 	}
 	same(t, "empty", at(c), "[] [] []")
 	same(t, "rows, empty, size, trimmable, bytes", []any{c.BatchSize(), c.Empty(), c.Size(), c.Trimmable(), must(c.NBytes())}, []any{0, true, 0, false, 0})
-	same(t, "projected", c.ProjectedBytes(7), 0)
+	same(t, "projected", must(c.ProjectedBytes(7)), 0)
 	refuses(t, "trim", "not_trimmable", func() error { return one(c.Trim(1)) }, c)
 	same(t, "no padding", masked(c.Mask(3, nil)), nil)
 	same(t, "no padding", c.ConvolutionLengths(3), nil)
@@ -288,7 +288,7 @@ func TestBatchRecurrent(t *testing.T) {
 	ok(t, c.Write(0, state([]int{1, 3}, 1, 2)))
 	same(t, "slots", slots(t, c.Slots()), [][]float32{{1, 2}, {3, 4}})
 	same(t, "bytes", must(c.NBytes()), 2*4*(2+3))
-	same(t, "projected", []int{c.ProjectedBytes(1), c.ProjectedBytes(1000)}, []int{4 * 5, 4 * 5})
+	same(t, "projected", []int{must(c.ProjectedBytes(1)), must(c.ProjectedBytes(1000))}, []int{4 * 5, 4 * 5})
 	refuses(t, "three rows", "rows", func() error { return c.Write(0, state(nil, 1, 2, 3)) }, c)
 	refuses(t, "a slot that is none", "range", func() error { return c.Write(2, state(nil, 1, 2)) }, c)
 	for name, bad := range badTensors {
@@ -308,7 +308,7 @@ func TestBatchRecurrent(t *testing.T) {
 	refuses(t, "a row that is none", "range", func() error { return one(c.Extract(-1)) }, c)
 	ok(t, c.Filter(nil))
 	same(t, "no rows", at(c), "[] [] []")
-	same(t, "projected", c.ProjectedBytes(1), 0)
+	same(t, "projected", must(c.ProjectedBytes(1)), 0)
 	same(t, "of no slots", reference.NewBatchRecurrent(0).Empty(), true)
 	same(t, "of less than none", len(reference.NewBatchRecurrent(-1).Slots()), 0)
 }

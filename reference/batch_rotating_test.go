@@ -424,7 +424,7 @@ func TestFilter(t *testing.T) {
 		same(t, "position", c.Position(), ring.Position{MaxSize: 8, Offset: []int{}, LeftPadding: []int{}, Idx: 4, Total: 4})
 		same(t, "row positions", c.RowPositions(), []int{})
 		same(t, "buffer", c.Columns().Keys[0].Shape, [4]int{0, heads, 4, keyDim})
-		same(t, "bytes a row", c.ProjectedBytes(4), 0)
+		same(t, "bytes a row", must(c.ProjectedBytes(4)), 0)
 		ok(t, c.Filter([]int{}))
 	}
 }
@@ -855,14 +855,15 @@ func TestValidOffset(t *testing.T) {
 func TestProjectedBytes(t *testing.T) {
 	const column = 4 * heads * (keyDim + valueDim)
 	c := batch(t, ring.Exact, 8, 0, 0)
-	same(t, "of nothing", c.ProjectedBytes(5), 0)
+	same(t, "of nothing", must(c.ProjectedBytes(5)), 0)
 	feed(t, c, []int{1}, []int{11}) // three columns, two of them spare
 	same(t, "bytes", must(c.NBytes()), 2*3*column)
-	same(t, "of five tokens", c.ProjectedBytes(5), 5*column)
-	same(t, "of more than the window", c.ProjectedBytes(50), 8*column)
+	same(t, "of five tokens", must(c.ProjectedBytes(5)), 5*column)
+	same(t, "of more than the window", must(c.ProjectedBytes(50)), 8*column)
 	q := must(reference.NewBatchRotatingQuantizedKVCache(ring.Exact, 8, []int{0}, reference.Format{GroupSize: 32, Bits: 4}))
 	must(q.Update(columns(1, ring.BFloat16, 1, 3, 64)))
-	same(t, "of quantized columns", q.ProjectedBytes(2), 2*2*(64/2+2*2*64/32))
+	same(t, "of quantized columns", must(q.ProjectedBytes(2)), 2*2*(64/2+2*2*64/32))
+	refuses(t, "of less than none", "range", func() error { return one(c.ProjectedBytes(-1)) }, c)
 }
 
 func TestTemporalViewAndAttendOfNothing(t *testing.T) {

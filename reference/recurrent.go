@@ -1,6 +1,11 @@
 package reference
 
-import "example.com/ringcheck/reference/ring"
+import (
+	"errors"
+	"slices"
+
+	"example.com/ringcheck/reference/ring"
+)
 
 // BatchRecurrent is recurrent state in a batch as a serving engine needs it,
 // which mlx-lm's [ArraysCache] is not: rows have offsets of their own that
@@ -18,6 +23,40 @@ type BatchRecurrent struct {
 // merge gives it rows.
 func NewBatchRecurrent(slots int) *BatchRecurrent {
 	return &BatchRecurrent{slots: make([]ring.Tensor, max(0, slots)), offset: []int{}}
+}
+
+// AdoptBatchRecurrent returns a batch of given slots, of each row's offset, and
+// of what is left of the padding, both nil where none is pending. It copies
+// what it is given. Slots with other numbers of rows than there are offsets are
+// refused ([ring.RowsError]), as is such padding.
+func AdoptBatchRecurrent(slots []ring.Tensor, offset, leftPadding, lengths []int) (*BatchRecurrent, error) {
+	const op = "adopt"
+	rows := func(what string, got int) error {
+		if got != len(offset) {
+			return &ring.RowsError{Op: op, What: what, Got: got, Want: len(offset)}
+		}
+		return nil
+	}
+	for _, t := range slots {
+		if t.IsZero() {
+			continue
+		}
+		if err := checkTensor(op, t); err != nil {
+			return nil, err
+		}
+		if err := rows("a slot", t.Rows()); err != nil {
+			return nil, err
+		}
+	}
+	if leftPadding != nil || lengths != nil {
+		if err := errors.Join(rows("left padding", len(leftPadding)), rows("lengths", len(lengths))); err != nil {
+			return nil, err
+		}
+	}
+	return &BatchRecurrent{
+		slots: cloneTensors(slots), offset: append([]int{}, offset...),
+		leftPadding: slices.Clone(leftPadding), lengths: slices.Clone(lengths),
+	}, nil
 }
 
 // BatchSize is the number of rows.
@@ -83,6 +122,9 @@ func (c *BatchRecurrent) Slots() []ring.Tensor { return cloneTensors(c.slots) }
 // Mask says which of the next n tokens of each row are real, one query a row:
 // [B, 1, 1, n]; nil while no padding is pending.
 func (c *BatchRecurrent) Mask(n int, _ *int) (*ring.Mask, error) {
+	if n < 1 {
+		return nil, &ring.RangeError{Op: "mask", What: "n", Got: n, Low: 1, High: maxInt}
+	}
 	return paddingMask(n, c.leftPadding, c.lengths)
 }
 
@@ -179,12 +221,16 @@ func MergeRecurrent(sources []*BatchRecurrent) (*BatchRecurrent, error) {
 	return out, nil
 }
 
-// ProjectedBytes is what one row takes, however many tokens it has.
-func (c *BatchRecurrent) ProjectedBytes(int) int {
-	if len(c.offset) == 0 {
-		return 0
+// ProjectedBytes is what one row takes, however many tokens it has; fewer than
+// none are refused ([ring.RangeError]).
+func (c *BatchRecurrent) ProjectedBytes(tokens int) (int, error) {
+	if tokens < 0 {
+		return 0, &ring.RangeError{Op: "projected_bytes", What: "tokens", Got: tokens, Low: 0, High: maxInt}
 	}
-	return tensorBytes(c.slots) / len(c.offset)
+	if len(c.offset) == 0 {
+		return 0, nil
+	}
+	return tensorBytes(c.slots) / len(c.offset), nil
 }
 
 // Trim is refused: recurrent state has no token axis.

@@ -99,8 +99,10 @@ func (c *BatchRotatingKVCache) Rollback(before, keep []int, preserveColumns bool
 		}
 	}
 	for i, k := range keep {
-		if high := c.rows.p.Offset[i] - before[i]; k < 0 || k > high {
-			return &ring.RangeError{Op: op, What: "keep", Got: k, Low: 0, High: high}
+		written := c.rows.p.Offset[i] - before[i]
+		// What is taken back must still be held (I-4).
+		if least := max(0, written-activeLength(c.rows.p)); k < least || k > written {
+			return &ring.RangeError{Op: op, What: "keep", Got: k, Low: least, High: written}
 		}
 	}
 	if c.store.none() {
@@ -156,13 +158,17 @@ func temporalView(s storage, p ring.Position) (ring.KV, error) {
 }
 
 // ProjectedBytes is what one row of tokens tokens takes: the bytes of one
-// column of one row times min(tokens, W); 0 while nothing is held.
-func (c *BatchRotatingKVCache) ProjectedBytes(tokens int) int {
+// column of one row times min(tokens, W); 0 while nothing is held. A negative
+// number is refused ([ring.RangeError]).
+func (c *BatchRotatingKVCache) ProjectedBytes(tokens int) (int, error) {
+	if tokens < 0 {
+		return 0, &ring.RangeError{Op: "projected_bytes", What: "tokens", Got: tokens, Low: 0, High: maxInt}
+	}
 	columns := c.store.rows() * c.store.columns()
 	if columns == 0 {
-		return 0
+		return 0, nil
 	}
-	return c.store.nbytes() / columns * min(tokens, c.rows.p.MaxSize)
+	return c.store.nbytes() / columns * min(tokens, c.rows.p.MaxSize), nil
 }
 
 // Attend lets the queries of the last n columns, [b, hq, n, d], attend over

@@ -239,14 +239,9 @@ func FromState(class string, v Value) (Cache, error) {
 	case "ringcheck.RotatingKVCache", "ringcheck.BatchRotatingKVCache":
 		c = r.ring(class == "ringcheck.RotatingKVCache")
 	case "ringcheck.BatchRecurrent":
-		b := &BatchRecurrent{slots: r.slots(), offset: r.ints(), leftPadding: r.intsOrNone(), lengths: r.intsOrNone()}
-		for _, t := range b.slots {
-			if !t.IsZero() && t.Rows() != len(b.offset) {
-				r.fail(fmt.Sprintf("a slot has %d rows, the offsets %d", t.Rows(), len(b.offset)))
-			}
-		}
-		if (b.leftPadding == nil) != (b.lengths == nil) || (b.lengths != nil && (len(b.lengths) != len(b.offset) || len(b.leftPadding) != len(b.offset))) {
-			r.fail("padding and offsets differ in rows")
+		b, err := AdoptBatchRecurrent(r.slots(), r.ints(), r.intsOrNone(), r.intsOrNone())
+		if err != nil {
+			r.fail(err.Error())
 		}
 		c = b
 	default:

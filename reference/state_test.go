@@ -288,7 +288,7 @@ func TestFromStateRefuses(t *testing.T) {
 		"pending":                      {"ringcheck.RotatingKVCache", serialOf(func(v []reference.Value) { v[9] = numbers(1) }), "one row"},
 		"another total":                {"ringcheck.RotatingKVCache", serialOf(func(v []reference.Value) { v[7] = number(1) }), "one row"},
 		"recurrent rows that differ":   {"ringcheck.BatchRecurrent", tuple(tuple(k(2, 3)), numbers(0), none, none), "slot"},
-		"recurrent padding alone":      {"ringcheck.BatchRecurrent", tuple(noSub, numbers(0), numbers(0), none), "padding"},
+		"recurrent padding alone":      {"ringcheck.BatchRecurrent", tuple(noSub, numbers(0), numbers(0), none), "lengths"},
 		"recurrent padding of two":     {"ringcheck.BatchRecurrent", tuple(noSub, numbers(0), numbers(0, 1), numbers(0, 1)), "padding"},
 	} {
 		c, err := reference.FromState(test.class, test.v)

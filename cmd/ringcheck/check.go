@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -31,7 +32,8 @@ const (
 const (
 	defaultChecks = 1000
 	foundFolder   = "ringcheck-found"
-	detailed      = 5 // failures that are printed in full
+	detailed      = 5  // failures that are printed in full
+	mostReduced   = 25 // findings that are made smaller; a target of which more is wrong has enough to mend
 )
 
 // checkFlags are what check was asked for.
@@ -63,12 +65,17 @@ Unless -property names some, it takes all, but "literal" and "ledger" only for a
 implementation that claims mlx-lm's layout and is not the reference. Of those
 below "finite" each random case is held against one, in turn. A case that fails is made
 smaller and stored in ` + foundFolder + `, and the command that repeats it is printed.
+It stays as it is where it can fail only as it is, makes the target hang, or is
+one of many that fail. A target that does nothing but fail is given up.
 
-A file of known failures (-known) has a name or a content id a line; # begins a
-comment. It is strict: a listed case must fail, and an entry that matches no
-case is an error.`,
+A file of known failures (-known) has an entry a line; # begins a comment. An
+entry is the name of a case, or a content id: that of a file in ` + foundFolder + `,
+without .json. It is strict: a listed case must fail, and an entry that matches
+no case is an error, but for content ids where -shard leaves some work out. A
+listed case that the target does not claim is named, and counts as skipped.`,
 		Example: `  ringcheck check
-  ringcheck check -checks 2000 -kinds rotating,batch_rotating -- python3 target.py`,
+  ringcheck check -checks 2000 -kinds rotating,batch_rotating -- python3 target.py
+  ringcheck check -seed 1 -known known.txt -report report -- ./port`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			rest, err := f.split(cmd, args)
 			if err != nil {
@@ -88,7 +95,7 @@ case is an error.`,
 	flags.StringSliceVar(&f.kinds, "kinds", nil, "kinds of cache to use, separated by commas (default: all that the target claims)")
 	flags.StringSliceVar(&f.properties, "property", nil, "properties to judge, separated by commas")
 	flags.StringVar(&f.semantics, "semantics", "", "mlxlm or exact (default: all that the target claims)")
-	flags.StringVar(&f.knownFile, "known", "", "file of known failures")
+	flags.StringVar(&f.knownFile, "known", "", "file of known failures: names of cases, or content ids as in the names of the files in "+foundFolder)
 	flags.StringVar(&f.reportDir, "report", "", "folder for a page about the run and for junit.xml")
 	flags.StringVar(&f.shard, "shard", "1/1", "i/n: do the i-th of n equal parts of the work")
 	complete := func(flag string, names []string) {
@@ -138,6 +145,7 @@ func (f *checkFlags) run(cmd *cobra.Command) error {
 	if err := f.settle(cmd); err != nil {
 		return err
 	}
+	collectRarely()
 	shard, shards, err := parseShard(f.shard)
 	if err != nil {
 		return err
@@ -172,8 +180,7 @@ func (f *checkFlags) run(cmd *cobra.Command) error {
 	}
 	var total tally
 	judged := narrowed{t, info}
-	suite := &props.Suite{Target: judged, Domain: props.Domain{Info: info}, Folder: foundFolder}
-	r := reporter{ctx: ctx, f: f, suite: suite, known: known, out: out, errs: cmd.ErrOrStderr(), total: &total}
+	r := reporter{ctx: ctx, f: f, target: judged, known: known, out: out, errs: cmd.ErrOrStderr(), total: &total, found: map[[2]string]bool{}}
 	if f.reportDir != "" {
 		if err := os.MkdirAll(f.reportDir, 0o755); err != nil {
 			closeTarget()
@@ -186,25 +193,24 @@ func (f *checkFlags) run(cmd *cobra.Command) error {
 		r.report(j)
 	}
 	r.bar.clear()
-	if f.has(ledgerProperty) && shard == 1 && ctx.Err() == nil {
+	var failures []error // of what is not the target's
+	if f.has(ledgerProperty) && shard == 1 && ctx.Err() == nil && total.gaveUp == nil {
 		if err := f.ledger(ctx, judged, out, &total); err != nil {
-			closeTarget()
-			return err
+			failures = append(failures, err)
 		}
 	}
 	if r.page != nil {
 		if err := r.page.write(f.reportDir, &total); err != nil {
-			closeTarget()
-			return err
+			failures = append(failures, err)
+		} else {
+			fmt.Fprintf(out, "report: %s\n", filepath.Join(f.reportDir, "index.html"))
 		}
-		fmt.Fprintf(out, "report: %s\n", filepath.Join(f.reportDir, "index.html"))
+	}
+	if unmatched := known.unmatched(shards == 1 && r.reduced < mostReduced); timed.Err() == nil && total.gaveUp == nil && len(unmatched) > 0 {
+		failures = append(failures, fmt.Errorf("%s: no case of this run matches %s; take that off the list", f.knownFile, strings.Join(unmatched, ", ")))
 	}
 	total.end(cmd, closeTarget)
-	err = total.close(ctx, out)
-	if unmatched := known.unmatched(); timed.Err() == nil && len(unmatched) > 0 {
-		return fmt.Errorf("%s: no case of this run matches %s; take that off the list", f.knownFile, strings.Join(unmatched, ", "))
-	}
-	return err
+	return total.close(ctx, out, failures...)
 }
 
 // titled is a target's name and version, as short and plain as a terminal needs
@@ -223,15 +229,18 @@ func titled(info props.Info) string {
 // still true of it, and counts each row.
 func (f *checkFlags) ledger(ctx context.Context, t props.Target, out io.Writer, total *tally) error {
 	changed, checked, err := props.CheckLedger(ctx, t)
-	if err != nil {
-		return err
-	}
 	for _, line := range changed {
 		fmt.Fprintln(out, "FAIL ledger:", line)
 	}
 	total.passed += checked - len(changed)
 	total.failed += len(changed)
-	return nil
+	var fault *props.Fault
+	if errors.As(err, &fault) {
+		fmt.Fprintln(out, "FAIL ledger:", err)
+		total.failed++
+		return nil
+	}
+	return err
 }
 
 // settle fills in what depends on other flags.
@@ -382,7 +391,11 @@ func (f *checkFlags) all(info props.Info) iter.Seq[work] {
 				}
 			}
 			if random {
-				load := func() (corpus.Case, error) { return props.Generate(props.RandomSource(f.seed, i), domain), nil }
+				load := func() (corpus.Case, error) {
+					c := props.Generate(props.RandomSource(f.seed, i), domain)
+					c.Name = fmt.Sprintf("random-%d-%d", f.seed, i)
+					return c, nil
+				}
 				if !yield(work{name, "", load, judgeProperties(props.Turn(f.list, i))}) {
 					return
 				}
@@ -395,18 +408,30 @@ func (f *checkFlags) all(info props.Info) iter.Seq[work] {
 type reporter struct {
 	ctx       context.Context // until the user stops the run
 	f         *checkFlags
-	suite     *props.Suite
+	target    props.Target
 	page      *reporting // nil unless -report
 	known     *knownFailures
 	out, errs io.Writer
 	total     *tally
 	bar       progress
 	printed   int
+	found     map[[2]string]bool // by property and file: what was printed
+	reduced   int                // findings, listed ones not counted
 }
 
 func (r *reporter) report(j judged) {
 	r.bar.step()
 	j = r.known.judge(j)
+	if strings.HasPrefix(j.skip, notJudged) {
+		r.bar.clear()
+		fmt.Fprintf(r.out, "%s (%s): %s\n", j.name, j.c.Name, j.skip)
+	}
+	if j.finding != nil && j.finding != errKnownPassed {
+		j.small = r.smaller(j)
+		if j = r.known.judgeSmall(j); j.finding != nil {
+			r.reduced++
+		}
+	}
 	r.total.count(j)
 	file := ""
 	if j.err != nil || j.finding != nil {
@@ -418,29 +443,68 @@ func (r *reporter) report(j judged) {
 		if file != "" {
 			repeat, show = r.repeat(file), r.show(file)
 		}
-		r.page.add(r.ctx, r.suite.Target, j, file, repeat, show)
+		r.page.add(r.ctx, r.target, j, file, repeat, show)
 	}
 }
 
-// print prints and stores what went wrong with one case. It returns the file.
+// smaller is the finding on a smaller case, which is to be filed. What is not as
+// a case wants it is mostly not as the reference answers either, and that can
+// be made smaller; nil where it cannot.
+func (r *reporter) smaller(j judged) *props.Finding {
+	f, ok := j.finding.(*props.Finding)
+	if r.reduced >= mostReduced {
+		return f
+	}
+	if !ok || f.Property == corpusProperty {
+		reference, err := props.Named([]string{"reference"})
+		if err == nil {
+			f, err = props.Check(r.ctx, r.target, corpus.Unwanted(j.c), reference)
+		}
+		if f == nil || err != nil {
+			return nil
+		}
+	}
+	small, err := props.Reduce(r.ctx, r.target, f)
+	if small == nil || err != nil && r.ctx.Err() == nil {
+		return f
+	}
+	return small
+}
+
+// print stores and prints what went wrong with one case, in full the first few
+// times that it is something else. It returns the file.
 func (r *reporter) print(j judged) string {
-	switch r.printed++; {
+	switch {
+	case j.gaveUp(): // the last line says so
+		return ""
 	case j.err != nil:
 		fmt.Fprintln(r.errs, j.line())
 		return ""
 	case j.finding == errKnownPassed:
 		fmt.Fprintf(r.out, "FAIL %s: %s\n", j.property, j.line())
 		return ""
+	}
+	file := r.store(j)
+	found := [2]string{j.property, file}
+	if j.small != nil && r.found[found] {
+		fmt.Fprintf(r.out, "FAIL %s: %s\n  made smaller it is %s again\n", j.property, j.line(), file)
+		return file
+	}
+	r.found[found] = true
+	switch r.printed++; {
 	case r.printed <= detailed:
 		fmt.Fprintf(r.out, "FAIL %s: ", j.property)
 		j.details(r.out)
+		if file != "" {
+			fmt.Fprintf(r.out, "repeat: %s\nsee it: %s\n\n", r.repeat(file), r.show(file))
+		}
 	case r.printed == detailed+1:
 		fmt.Fprintf(r.out, "only the first %d findings are printed in full\n", detailed)
 		fallthrough
 	default:
 		fmt.Fprintf(r.out, "FAIL %s: %s\n", j.property, j.line())
 	}
-	return r.store(j)
+	return file
 }
 
 func (r *reporter) repeat(file string) string {
@@ -451,12 +515,12 @@ func (r *reporter) show(file string) string {
 	return "ringcheck show " + file + " " + r.f.arguments()
 }
 
-// store files a failed case, reduced where a property says what must stay, and
-// prints the commands that repeat and draw it. It returns the file.
+// store files a failed case, the smaller one if there is one, and returns the
+// file.
 func (r *reporter) store(j judged) string {
 	file, err := "", error(nil)
-	if f, ok := j.finding.(*props.Finding); ok {
-		_, file, err = r.suite.Keep(r.ctx, f, r.f.seed)
+	if j.small != nil {
+		file, err = props.File(foundFolder, j.small, r.f.seed)
 	} else {
 		c := j.wanted
 		c.Found = &corpus.Found{Property: j.property, Target: r.f.name, Seed: r.f.seed, Version: props.Version()}
@@ -468,9 +532,6 @@ func (r *reporter) store(j judged) string {
 	if err != nil {
 		fmt.Fprintln(r.errs, "the case could not be stored:", err)
 		r.total.broken++
-	}
-	if file != "" && r.printed <= detailed {
-		fmt.Fprintf(r.out, "repeat: %s\nsee it: %s\n\n", r.repeat(file), r.show(file))
 	}
 	return file
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -15,8 +16,11 @@ func corpusCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "corpus",
 		Short: "Work with the cases that come with ringcheck",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return fmt.Errorf("corpus takes a command of its own, export DIR, not %q", args)
+		Long: `corpus has one command, export, which writes the cases that come with ringcheck
+to a folder.`,
+		Example: "  ringcheck corpus export cases",
+		RunE: func(*cobra.Command, []string) error {
+			return errors.New("corpus takes a command of its own: ringcheck corpus export DIR")
 		},
 	}
 	cmd.AddCommand(&cobra.Command{

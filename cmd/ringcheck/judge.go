@@ -16,10 +16,11 @@ type judge func(ctx context.Context, t props.Target, c corpus.Case) (verdict, er
 
 // verdict is what came of one case.
 type verdict struct {
-	skip    string        // why the case says nothing; "" if it does
-	finding error         // what is wrong with the target; nil if nothing
-	answers []corpus.Step // the target's, as far as there are any
-	wanted  corpus.Case   // the case with the wants that were not met, for filing
+	skip    string         // why the case says nothing; "" if it does
+	finding error          // what is wrong with the target; nil if nothing
+	small   *props.Finding // finding, on the smallest case that shows it; nil where it was not made smaller
+	answers []corpus.Step  // the target's, as far as there are any
+	wanted  corpus.Case    // the case with the wants that were not met, for filing
 }
 
 // judgeFiled asks for what the case itself wants and, where a run has filed it,

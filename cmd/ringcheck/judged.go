@@ -33,7 +33,8 @@ type judged struct {
 }
 
 // judgeAll judges all of works on all cores and yields what came of them, in
-// the order of works. Once ctx has ended it yields no more.
+// the order of works. Once ctx has ended, or the target has given up, it yields
+// no more.
 func judgeAll(ctx context.Context, t props.Target, works iter.Seq[work]) iter.Seq[judged] {
 	return func(yield func(judged) bool) {
 		ctx, cancel := context.WithCancel(ctx)
@@ -52,7 +53,7 @@ func judgeAll(ctx context.Context, t props.Target, works iter.Seq[work]) iter.Se
 			}
 		}()
 		for result := range queue {
-			if j := <-result; ctx.Err() != nil || !yield(j) {
+			if j := <-result; ctx.Err() != nil || !yield(j) || j.gaveUp() {
 				cancel()
 				for result := range queue { // let all that began end before the target is closed
 					<-result
@@ -84,25 +85,46 @@ func (w work) run(ctx context.Context, t props.Target) judged {
 	return j
 }
 
+// gaveUp reports whether there is no use in asking the target any more.
+func (j judged) gaveUp() bool {
+	var e *props.GaveUp
+	return errors.As(j.err, &e)
+}
+
 // line says in one line what came of j.
 func (j judged) line() string {
 	what := j.err
 	if what == nil {
 		what = j.finding
 	}
-	first, _, _ := strings.Cut(what.Error(), "\n")
-	line := []rune(j.name + ": " + strings.TrimSuffix(first, " (-want +got):"))
-	if len(line) > 2*widest { // a long operation in front of what is wrong with it
-		return string(line[:widest]) + " … " + string(line[len(line)-widest:])
+	line, _, _ := strings.Cut(what.Error(), "\n")
+	line = strings.TrimSuffix(line, " (-want +got):")
+	if !strings.HasPrefix(line, j.name+": ") { // an error about a file names it
+		line = j.name + ": " + line
 	}
-	return string(line)
+	return cutMiddle(line)
 }
 
 // details prints all of a finding: what differs, drawn where it is columns, and
 // the operations up to there with the target's answers.
 func (j judged) details(out io.Writer) {
-	if f, ok := j.finding.(*props.Finding); ok {
-		fmt.Fprint(out, j.name+": "+indent(f.Report()))
+	f, whole := j.finding.(*props.Finding)
+	if j.small != nil {
+		f = j.small
+	}
+	if f != nil {
+		what := f.Error() + "\n"
+		rest := indent(strings.TrimPrefix(f.Report(), what), cutEnd)
+		if !whole {
+			fmt.Fprintln(out, j.line())
+			if f.Fault != nil { // which that line has told
+				_, what, _ = strings.Cut(what, "\n")
+			}
+		}
+		if what = indent(what, cutMiddle); whole {
+			what = j.name + ":" + what[1:]
+		}
+		fmt.Fprint(out, what, rest)
 		return
 	}
 	_, more, _ := strings.Cut(j.finding.Error(), "\n")
@@ -117,22 +139,39 @@ func (j judged) details(out io.Writer) {
 		}
 	}
 	fmt.Fprintln(out, j.line())
-	fmt.Fprint(out, indent(more), indent(props.Listing(c, j.answers)))
+	fmt.Fprint(out, indent(more, cutMiddle), indent(props.Listing(c, j.answers), cutEnd))
 }
 
-// widest is the characters that are printed of a line of a listing, and of each
-// end of any other; the whole case is in its file.
-const widest = 160
+// widest is the characters that are printed of a line of a listing, and of the
+// beginning of any other; longest, of the end of such a line, which says why.
+// The whole case is in its file.
+const (
+	widest  = 160
+	longest = 640
+)
 
-// indent sets text off and cuts what is too long to be read.
-func indent(text string) string {
+// cutEnd cuts a line of a listing.
+func cutEnd(line string) string {
+	if r := []rune(line); len(r) > widest {
+		return string(r[:widest]) + "…"
+	}
+	return line
+}
+
+// cutMiddle cuts what else is too long to be read: a long operation in front of
+// what is wrong with it, or what a program had to say about its end.
+func cutMiddle(line string) string {
+	if r := []rune(line); len(r) > widest+longest {
+		return string(r[:widest]) + " … " + string(r[len(r)-longest:])
+	}
+	return line
+}
+
+// indent sets text off, each of its lines cut.
+func indent(text string, cut func(line string) string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
-		line = strings.TrimSuffix(line, "\n")
-		if r := []rune(line); len(r) > widest {
-			line = string(r[:widest]) + "…"
-		}
-		b.WriteString("  " + line + "\n")
+		b.WriteString("  " + cut(strings.TrimSuffix(line, "\n")) + "\n")
 	}
 	return b.String()
 }

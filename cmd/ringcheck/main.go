@@ -28,17 +28,7 @@ func main() {
 
 // run executes one command line and returns its exit status.
 func run(args []string, in io.Reader, out, errs io.Writer) int {
-	root := &cobra.Command{
-		Use:           "ringcheck",
-		Short:         "Hold an implementation of mlx-lm's ring KV caches against the specification",
-		Long:          rootHelp,
-		SilenceErrors: true,
-		SilenceUsage:  true,
-	}
-	root.AddCommand(checkCommand(), replayCommand(), reduceCommand(), showCommand(), lintCommand(), corpusCommand(), addCommand(), serveCommand(), benchCommand(), versionCommand())
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return fmt.Errorf("%w; %s -help lists the flags", err, cmd.CommandPath())
-	})
+	root := rootCommand()
 	root.SetArgs(goFlags(args))
 	root.SetIn(in)
 	root.SetOut(out)
@@ -52,6 +42,39 @@ func run(args []string, in io.Reader, out, errs io.Writer) int {
 		fmt.Fprintf(errs, "%s: %v\n", cmd.CommandPath(), err)
 		return exitCouldNotRun
 	}
+}
+
+// rootCommand joins the verbs.
+func rootCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "ringcheck",
+		Short:         "Hold an implementation of mlx-lm's ring KV caches against the specification",
+		Long:          rootHelp,
+		Example:       "  ringcheck check\n  ringcheck check -- python3 target.py",
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	root.AddCommand(checkCommand(), replayCommand(), reduceCommand(), showCommand(), lintCommand(), corpusCommand(), addCommand(), serveCommand(), benchCommand(), versionCommand())
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return fmt.Errorf("%w; %s -help lists the flags", err, cmd.CommandPath())
+	})
+	// Its own commands say how they are used; who names another shell is told so,
+	// and gets no help text for a script.
+	root.InitDefaultCompletionCmd()
+	for _, cmd := range root.Commands() {
+		if cmd.Name() != "completion" {
+			continue
+		}
+		cmd.Example = "  ringcheck completion bash >ringcheck.bash"
+		cmd.Args = cobra.ArbitraryArgs
+		cmd.RunE = func(*cobra.Command, []string) error {
+			return errors.New("name a shell: bash, zsh, fish or powershell")
+		}
+		for _, shell := range cmd.Commands() {
+			shell.Example = "  ringcheck completion " + shell.Name()
+		}
+	}
+	return root
 }
 
 const rootHelp = `ringcheck asks an implementation of mlx-lm's ring KV caches the same questions

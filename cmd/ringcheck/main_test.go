@@ -5,8 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,6 +16,7 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/spf13/cobra"
 
 	"example.com/ringcheck/corpus"
 	"example.com/ringcheck/props"
@@ -81,6 +84,9 @@ type wayward struct {
 
 func (w *wayward) Info() props.Info {
 	info := w.Target.Info()
+	if w.way == "hostile" {
+		info.Name, info.Version = "<script>alert(1)</script>", "\x1b[31m<b>"
+	}
 	if w.way == "modest" {
 		info.Kinds, info.Level = []corpus.Kind{corpus.Rotating}, props.Visible
 		info.Ops = []corpus.Verb{corpus.New, corpus.Update, corpus.MaskOp}
@@ -110,7 +116,10 @@ func (w *wayward) Run(ctx context.Context, c corpus.Case, dir string) ([]corpus.
 		}
 	case "stale":
 		fmt.Println(`{"seq":0,"steps":[]}`)
-	case "refuses":
+	case "explains": // as Python does, at length
+		fmt.Fprintf(os.Stderr, "Traceback (most recent call last):\n  File \"port.py\", line 1\nValueError: %s: the last word\n", strings.Repeat("shapes differ, ", 40))
+		os.Exit(1)
+	case "refuses", "hostile":
 		steps[0] = corpus.Step{Error: "busy", Message: "come back later"}
 	case "swaps":
 		for i := range steps {
@@ -120,6 +129,69 @@ func (w *wayward) Run(ctx context.Context, c corpus.Case, dir string) ([]corpus.
 		}
 	}
 	return steps, nil
+}
+
+// TestExamples: each command shows how it is used.
+func TestExamples(t *testing.T) {
+	n := 0
+	var visit func(cmd *cobra.Command)
+	visit = func(cmd *cobra.Command) {
+		n++
+		if !strings.HasPrefix(cmd.Example, "  ringcheck ") && !strings.HasPrefix(cmd.Example, "  echo ") {
+			t.Errorf("%s has the example %q", cmd.CommandPath(), cmd.Example)
+		}
+		if cmd.Short == "" || cmd.HasParent() && cmd.Name() != "version" && cmd.Long == "" {
+			t.Errorf("%s does not say what it does", cmd.CommandPath())
+		}
+		for _, c := range cmd.Commands() {
+			visit(c)
+		}
+	}
+	visit(rootCommand())
+	if n < 12 {
+		t.Errorf("there are %d commands", n)
+	}
+}
+
+// TestCollectRarely: who judges cases collects garbage rarely, unless the user
+// has decided otherwise.
+func TestCollectRarely(t *testing.T) {
+	t.Chdir(t.TempDir())
+	before, limit := debug.SetGCPercent(100), debug.SetMemoryLimit(math.MaxInt64)
+	defer debug.SetGCPercent(before)
+	defer debug.SetMemoryLimit(limit)
+	for _, test := range []struct {
+		gogc, gomemlimit string
+		percent          int
+		limit            int64
+	}{{"", "", 800, 2 << 30}, {"50", "", 100, math.MaxInt64}, {"", "1GiB", 100, math.MaxInt64}} {
+		t.Setenv("GOGC", test.gogc)
+		t.Setenv("GOMEMLIMIT", test.gomemlimit)
+		var out, errs strings.Builder
+		if status := run([]string{"check", "-target", "reference", "-property", "repeatable", "-checks", "1"}, nil, &out, &errs); status != exitPassed {
+			t.Fatalf("status %d: %s%s", status, &out, &errs)
+		}
+		percent, limit := debug.SetGCPercent(100), debug.SetMemoryLimit(math.MaxInt64)
+		if percent != test.percent || limit != test.limit {
+			t.Errorf("GOGC=%q GOMEMLIMIT=%q: %d percent, limit %d", test.gogc, test.gomemlimit, percent, limit)
+		}
+	}
+}
+
+// TestCut: what is cut loses its middle, where it is no line of a listing.
+func TestCut(t *testing.T) {
+	long := strings.Repeat("x", 500) + strings.Repeat("y", 500) + "why"
+	if got := cutMiddle(long); !strings.HasSuffix(got, "yyy"+"why") || len(got) != widest+longest+len(" … ") {
+		t.Errorf("got %q", got)
+	}
+	if got := cutEnd(long); got != long[:widest]+"…" {
+		t.Errorf("got %q", got)
+	}
+	for _, cut := range []func(string) string{cutMiddle, cutEnd} {
+		if got := cut("short"); got != "short" {
+			t.Errorf("got %q", got)
+		}
+	}
 }
 
 func TestGoFlags(t *testing.T) {

@@ -17,57 +17,81 @@ func reduceCommand() *cobra.Command {
 		Short: "Make a failing case as small as it can be",
 		Long: `reduce runs a case and, where a property does not hold, leaves out operations and
 lowers sizes as long as the same property fails, down to a case of which nothing
-can be taken. The small case is stored, and shown.`,
-		Example: "  ringcheck reduce ringcheck-found/0123456789abcdef.json -- python3 target.py",
+can be taken. The small case is stored, and shown. One on which the target hangs
+stays as it is.`,
+		Example: "  ringcheck reduce ringcheck-found/0123456789abcdef.json -- python3 target.py\n  ringcheck reduce -property window -target cpu my-case.json",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			args, err := target.split(cmd, args)
 			if err != nil {
 				return err
 			}
 			if len(args) != 1 {
-				return fmt.Errorf("reduce takes one case file, not %d", len(args))
+				return fmt.Errorf("name one case file, not %d: %s", len(args), cmd.UseLine())
 			}
 			c, err := oneCase(args[0])
 			if err != nil {
 				return err
 			}
-			if len(names) == 0 && c.Found != nil {
-				names = []string{c.Found.Property}
+			var seed uint64
+			if c.Found != nil {
+				seed = c.Found.Seed
+				if len(names) == 0 {
+					names = []string{reducible(c.Found.Property)}
+				}
 			}
 			list, err := props.Named(names)
 			if err != nil {
-				return err
+				return fmt.Errorf("%w; ringcheck check -help lists them, and -property chooses another", err)
 			}
+			collectRarely()
 			ctx, stop := untilInterrupted(cmd.Context())
 			defer stop()
 			t, closeTarget, err := target.open(ctx)
 			if err != nil {
 				return err
 			}
-			defer closeTarget()
+			var total tally
 			suite := &props.Suite{Target: t, Domain: props.Domain{Info: t.Info()}, Properties: list, Folder: dir}
 			f, err := suite.Check(ctx, c)
 			if err != nil {
+				closeTarget()
 				return err
 			}
-			var total tally
+			out := cmd.OutOrStdout()
 			if f == nil {
 				total.passed++
-				fmt.Fprintln(cmd.OutOrStdout(), "no property fails; there is nothing to reduce")
-				return total.close(ctx, cmd.OutOrStdout())
+				fmt.Fprintln(out, "no property fails; there is nothing to reduce")
+				total.end(cmd, closeTarget)
+				return total.close(ctx, out)
 			}
 			total.failed++
-			small, file, err := suite.Keep(ctx, f, 0)
-			fmt.Fprint(cmd.OutOrStdout(), small.Report())
-			if err != nil {
-				return err
+			small, file, err := suite.Keep(ctx, f, seed)
+			fmt.Fprint(out, small.Report())
+			if f.Fault != nil && f.Fault.Slow {
+				fmt.Fprintln(out, "it is as it was: to try a smaller case would take as long each time; -timeout sets how long")
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "repeat: ringcheck replay %s %s\n", file, target.arguments())
-			return total.close(ctx, cmd.OutOrStdout())
+			if file != "" {
+				fmt.Fprintf(out, "repeat: ringcheck replay %s %s\n", file, target.arguments())
+			}
+			total.end(cmd, closeTarget)
+			if err != nil && ctx.Err() == nil {
+				return total.close(ctx, out, err)
+			}
+			return total.close(ctx, out)
 		},
 	}
 	target.add(cmd)
 	cmd.Flags().StringSliceVar(&names, "property", nil, "properties to ask for, separated by commas (default: the one that the file names, or all)")
 	cmd.Flags().StringVar(&dir, "dir", foundFolder, "folder for the small case")
 	return cmd
+}
+
+// reducible is the property by which to reduce what was filed for one. Whether
+// a case is answered as it wants is part of the case; whether the reference
+// answers the same is not.
+func reducible(property string) string {
+	if property == corpusProperty || property == literalProperty {
+		return "reference"
+	}
+	return property
 }

@@ -48,6 +48,7 @@ cases of the built-in corpus are run.`,
 				}
 				bar.clear()
 				switch {
+				case j.gaveUp(): // the last line says so
 				case j.err != nil:
 					fmt.Fprintln(cmd.ErrOrStderr(), j.line())
 				case single:

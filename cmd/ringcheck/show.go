@@ -82,7 +82,7 @@ func (f *showFlags) run(cmd *cobra.Command, name string) error {
 	}
 	d, err := drawn(ctx, t, c, j)
 	if err != nil {
-		return err
+		return total.close(ctx, cmd.OutOrStdout(), err)
 	}
 	from, to := 0, len(c.Ops)
 	switch {
@@ -92,7 +92,7 @@ func (f *showFlags) run(cmd *cobra.Command, name string) error {
 		to = d.Failing + 1
 	}
 	if err := f.write(cmd.OutOrStdout(), d, from, to); err != nil {
-		return err
+		return total.close(ctx, cmd.OutOrStdout(), err)
 	}
 	return total.close(ctx, cmd.OutOrStdout())
 }
@@ -121,6 +121,9 @@ func judgeShown(ctx context.Context, t props.Target, c corpus.Case) (verdict, er
 func drawn(ctx context.Context, t props.Target, c corpus.Case, j judged) (*draw.Drawing, error) {
 	if f, ok := j.finding.(*props.Finding); ok {
 		c = f.Run // the case made from c by which the property does not hold
+	}
+	if j.small != nil {
+		c, j.finding, j.answers = j.small.Run, j.small, j.small.Answers
 	}
 	dir, done, err := props.Scratch(c)
 	if err != nil {

@@ -16,6 +16,7 @@ type tally struct {
 	passed, failed, skipped int
 	broken                  int            // what could not be judged
 	why                     map[string]int // how often each reason to skip occurred
+	gaveUp                  error          // the target's, nil while it answers
 }
 
 // skip counts what is not judged, for the reason why.
@@ -30,6 +31,8 @@ func (t *tally) skip(why string) {
 // count adds what came of one case.
 func (t *tally) count(j judged) {
 	switch {
+	case j.gaveUp():
+		t.gaveUp = j.err
 	case j.err != nil:
 		t.broken++
 	case j.finding != nil:
@@ -51,15 +54,29 @@ func (t *tally) end(cmd *cobra.Command, closeTarget func() error) {
 
 // close prints why cases were skipped, then the last line, the one that machines
 // read, and returns what the verb returns. ctx says whether the verb ran to its
-// end.
-func (t *tally) close(ctx context.Context, out io.Writer) error {
+// end; failures are what went wrong besides, which is told after that line.
+func (t *tally) close(ctx context.Context, out io.Writer, failures ...error) error {
 	for _, why := range slices.Sorted(maps.Keys(t.why)) {
 		fmt.Fprintf(out, "skipped %d: %s\n", t.why[why], why)
 	}
 	fmt.Fprintf(out, "%d passed, %d failed, %d skipped\n", t.passed, t.failed, t.skipped)
+	err := t.outcome(ctx)
+	if len(failures) == 0 {
+		return err
+	}
+	if err != nil && err != errFindings {
+		failures = append(failures, err)
+	}
+	return errors.Join(failures...)
+}
+
+// outcome is what the counts amount to.
+func (t *tally) outcome(ctx context.Context) error {
 	switch {
 	case ctx.Err() != nil:
 		return errors.New("interrupted before the end; the counts are of what was done")
+	case t.gaveUp != nil:
+		return fmt.Errorf("the target does nothing but fail, and no further case was run: mend it, then begin again\n%w", t.gaveUp)
 	case t.broken > 0:
 		return fmt.Errorf("%d could not be judged; see above", t.broken)
 	case t.failed > 0:
