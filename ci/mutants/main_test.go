@@ -28,8 +28,8 @@ func TestTable(t *testing.T) {
 			t.Errorf("%s: two mutants have this name", m.name)
 		}
 		names[m.name] = true
-		if len(m.kills) == 0 && m.property == "" {
-			t.Errorf("%s: nothing is named that kills it", m.name)
+		if m.layout && len(m.kills) == 0 {
+			t.Errorf("%s: no case is named that kills it, and no property can", m.name)
 		}
 		for _, name := range m.kills {
 			if !cases[name] {
@@ -108,11 +108,11 @@ func TestJudge(t *testing.T) {
 	harmless.name, harmless.new = "harmless", "Size() int { return min(c.maxSize, c.offset) }"
 	broken.name, broken.new = "broken", "Size() int { return }"
 	mutants = []mutant{size, harmless, broken}
-	if killed, survived, err := judge("size|harmless", false); err != nil || killed != 1 || survived != 1 {
+	if killed, survived, err := judge(t.Output(), "size|harmless", 1); err != nil || killed != 1 || survived != 1 {
 		t.Errorf("%d killed, %d survived, %v; want 1 of each", killed, survived, err)
 	}
 	for pattern, want := range map[string]string{"broken": "do not build", "none": "no mutant", "(": "-run"} {
-		if _, _, err := judge(pattern, false); err == nil || !strings.Contains(err.Error(), want) {
+		if _, _, err := judge(t.Output(), pattern, 0); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("-run %s: %v, want an error about %q", pattern, err, want)
 		}
 	}

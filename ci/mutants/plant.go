@@ -14,12 +14,9 @@ import (
 	"strings"
 )
 
-// environment is the variable that says which mutant a program runs: its number
-// in the list it was built of, from 1.
-const environment = "RINGCHECK_MUTANT"
-
-// build builds the replay program with all of the mutants in it, and returns
-// its path in dir.
+// build builds the program planted with all of the mutants in it, and returns its
+// path in dir. Its first argument says which of them runs: its number in the list,
+// from 1; with 0 none does.
 func build(all []mutant, dir string) (string, error) {
 	root, err := moduleRoot()
 	if err != nil {
@@ -48,23 +45,25 @@ func build(all []mutant, dir string) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		selector := fmt.Sprintf("package %s\n\nimport (\n\t\"os\"\n\t\"strconv\"\n)\n\nvar planted, _ = strconv.Atoi(os.Getenv(%q))\n", pkg, environment)
+		selector := fmt.Sprintf("package %s\n\nimport (\n\t\"os\"\n\t\"strconv\"\n)\n\nvar planted, _ = strconv.Atoi(os.Args[1])\n", pkg)
 		if err := add(file, text); err != nil {
 			return "", err
 		}
-		if err := add(filepath.Join(filepath.Dir(file), "zz_planted.go"), selector); err != nil {
-			return "", err
+		if path := filepath.Join(filepath.Dir(file), "zz_planted.go"); overlay[path] == "" {
+			if err := add(path, selector); err != nil {
+				return "", err
+			}
 		}
 	}
 	replaced, err := json.Marshal(map[string]any{"Replace": overlay})
 	if err != nil {
 		return "", err
 	}
-	list, program := filepath.Join(dir, "overlay.json"), filepath.Join(dir, "replay")
+	list, program := filepath.Join(dir, "overlay.json"), filepath.Join(dir, "planted")
 	if err := os.WriteFile(list, replaced, 0o644); err != nil {
 		return "", err
 	}
-	cmd := exec.Command("go", "build", "-overlay", list, "-o", program, "./ci/mutants/replay")
+	cmd := exec.Command("go", "build", "-overlay", list, "-o", program, "./ci/mutants/planted")
 	cmd.Dir = root
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("the mutants do not build: %w\n%s", err, out)

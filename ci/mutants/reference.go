@@ -1,7 +1,7 @@
 package main
 
-// mutants are the planted bugs, by file.
-var mutants = []mutant{
+// ofReference are the bugs planted in the reference, by file.
+var ofReference = []mutant{
 	{
 		name: "keep ignored in order", file: "reference/rotating.go",
 		old: `s.cut(0, c.keep).concatenate(op, s.cut(c.idx, s.columns()))
@@ -854,8 +854,8 @@ var mutants = []mutant{
 	},
 	{
 		name: "rollback keeps more than was written", file: "reference/serving.go",
-		old:   "k < 0 || k > high {",
-		new:   "k < -9 || k > high+9 {",
+		old:   "k < least || k > written {",
+		new:   "k < -9 || k > written+9 {",
 		kills: []string{"E9", "item-027"},
 	},
 	{
