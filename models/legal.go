@@ -149,8 +149,10 @@ func (m *Model) ruleNew(op *corpus.Op) ruling {
 	switch op.Kind {
 	case corpus.KV, corpus.Quantized, corpus.Concatenate:
 		return legal
-	case corpus.Rotating, corpus.RotatingQuantized:
+	case corpus.Rotating:
 		return need(op.MaxSize >= 1 && op.Keep < op.MaxSize)
+	case corpus.RotatingQuantized:
+		return need(op.MaxSize >= 1 && op.Keep == 0)
 	case corpus.BatchKV:
 		return need(len(op.LeftPadding) > 0)
 	case corpus.BatchRotating, corpus.BatchRotatingQuantized:
@@ -549,9 +551,11 @@ func (c *cache) ruleExtract(op *corpus.Op) ruling {
 	}
 	in := op.Row >= 0 && op.Row < rows
 	switch {
+	case !c.exact && op.Limit != nil:
+		return outside // mlx-lm has no limit
 	case c.exact && c.pending:
 		return refused("pending_padding")
-	case c.exact && (!in || op.Limit != nil && *op.Limit < 1):
+	case c.exact && (!in || op.Limit != nil && *op.Limit < 1 && isRing(c.kind)):
 		return refused("range")
 	case c.kind == corpus.BatchRecurrent:
 		return need(in && op.Limit == nil && !c.slots.absent())
@@ -563,7 +567,7 @@ func (c *cache) ruleExtract(op *corpus.Op) ruling {
 		return refused("raises")
 	case !c.exact && !c.buffer:
 		return refused("raises") // D-12
-	case !c.exact && (c.pending || op.Limit != nil):
+	case !c.exact && c.pending:
 		return outside
 	case c.rows[op.Row].pad < 0 && c.kind != corpus.BatchKV:
 		return outside // left padding is still to come

@@ -289,6 +289,9 @@ var bugs = map[string]func() Target{
 			if op.Verb == corpus.Extract && len(ids.Stored) == 1 && len(ids.Stored[0]) > 1 {
 				for _, p := range s.Stored { // the two newest columns change places
 					n := p.Array.Columns()
+					if n < 2 {
+						continue // a slot of recurrent state
+					}
 					for h := range p.Array.Shape[1] {
 						a, b := column(p.Array, 0, h, n-2), column(p.Array, 0, h, n-1)
 						for k := range a {

@@ -74,9 +74,8 @@ var kindWeights = map[corpus.Kind]int{
 	corpus.Concatenate: 2, corpus.BatchRecurrent: 4,
 }
 
-// oddly is one in how many operations is drawn without asking whether it is
-// legal; it is kept where the model predicts its refusal.
-const oddly = 24
+// oddly is one in how many operations of free sequences must be refused.
+const oddly = 12
 
 // grammars are the ways in which an engine calls a cache, beside free
 // sequences. Each appends operations to a case that has its first caches.
@@ -183,7 +182,7 @@ type generator struct {
 	names          int
 	token          int
 	saved, snapped bool // whether there is something to load, and to restore
-	refuse         bool // whether the operation being drawn need not be legal
+	refuse         bool // whether what must be refused is emitted, too
 	evenly         bool // whether operations come as in even sequences; see weights
 }
 
@@ -240,16 +239,10 @@ func (g *generator) create(k corpus.Kind) string {
 	if g.oneIn(8) {
 		op.MaxSize = 1 + g.int(5)
 	}
-	if g.refuse {
-		op.MaxSize = 0
-	}
 	switch k {
 	case corpus.Rotating:
-		switch {
-		case g.c.Semantics == ring.MLXLM && g.oneIn(3):
+		if g.c.Semantics == ring.MLXLM && g.oneIn(3) {
 			op.Keep = g.int(max(1, op.MaxSize))
-		case g.refuse && g.oneIn(2):
-			op.MaxSize, op.Keep = g.window, 1
 		}
 	case corpus.BatchKV, corpus.BatchRotating, corpus.BatchRotatingQuantized:
 		op.LeftPadding = g.paddings(1+g.int(4), 3)
@@ -318,9 +311,11 @@ func (g *generator) paddings(rows, most int) []int {
 // newest and all others.
 func (g *generator) free() {
 	for range 3 + g.int(24) {
-		g.refuse = g.oneIn(oddly)
-		g.step(g.any())
-		g.refuse = false
+		if g.oneIn(oddly) {
+			g.offend(g.any())
+		} else {
+			g.step(g.any())
+		}
 	}
 }
 
@@ -398,9 +393,6 @@ func (g *generator) fits(v corpus.Verb, info models.Info) bool {
 			return false
 		}
 	}
-	if g.refuse {
-		return true
-	}
 	switch v {
 	case corpus.Rollback:
 		return (info.Round > 0 || g.evenly) && info.Kind.Has(v, g.c.Semantics)
@@ -441,9 +433,7 @@ func (g *generator) do(v corpus.Verb, name string, info models.Info) {
 		g.extract(name, info)
 		return
 	case corpus.Trim:
-		if op.N = g.int(max(1, info.Trim+1)); g.refuse {
-			op.N = chosen(g, []int{info.Trim + 1, info.Columns + 1, -1})
-		}
+		op.N = g.int(max(1, info.Trim+1))
 	case corpus.Rollback:
 		g.rollback(name, info)
 		return
@@ -479,9 +469,7 @@ func (g *generator) do(v corpus.Verb, name string, info models.Info) {
 	case corpus.Advance:
 		op.N = g.int(5)
 	case corpus.ProjectedBytes:
-		if op.N = g.int(2*g.window + 1); g.refuse {
-			op.N = -1 - op.N
-		}
+		op.N = g.int(2*g.window + 1)
 	case corpus.Attend:
 		op.Queries, op.Scale = 1+g.int(max(1, min(info.Columns, 3))), 0.5
 	}
@@ -556,20 +544,9 @@ func (g *generator) attention(info models.Info) *int {
 	case 7:
 		w = g.window + g.int(3)
 	default:
-		if !g.refuse {
-			return nil
-		}
+		return nil
 	}
 	return &w
-}
-
-// seeAll is a mask that hides nothing.
-func seeAll(b, n, s int) *ring.Mask {
-	m := &ring.Mask{B: b, N: n, S: s, Data: make([]bool, b*n*s)}
-	for i := range m.Data {
-		m.Data[i] = true
-	}
-	return m
 }
 
 // write appends a mask and the write that it is for.
@@ -579,24 +556,13 @@ func (g *generator) write(v corpus.Verb, name string, info models.Info) {
 		n = 1
 	}
 	tokens := g.tokens(name, info, n)
-	if g.refuse {
-		switch g.int(3) {
-		case 1:
-			n, tokens = 0, g.fresh(max(1, info.Rows), 0)
-		case 2:
-			tokens = append(tokens, tokens[0])
-		}
-	}
-	if v == corpus.Update && n > 0 && info.Kind.Has(corpus.MaskOp, g.c.Semantics) && !g.oneIn(4) {
-		refuse := g.refuse
-		g.refuse = false
+	if v == corpus.Update && info.Kind.Has(corpus.MaskOp, g.c.Semantics) && !g.oneIn(4) {
 		g.emit(corpus.Op{Verb: corpus.MaskOp, Cache: name, N: n, Window: g.attention(info)})
-		g.refuse = refuse
 	}
 	op := corpus.Op{Verb: v, Cache: name, Tokens: tokens}
 	if v == corpus.AppendWindowUnder {
 		width := n + min(info.Columns, info.MaxSize-1)
-		op.Mask, op.Causal = seeAll(max(1, info.Rows), max(1, n), max(1, width)), g.oneIn(2)
+		op.Mask, op.Causal = seeAll(max(1, info.Rows), n, max(1, width)), g.oneIn(2)
 	}
 	g.emit(op)
 }
@@ -609,7 +575,7 @@ func (g *generator) prepare(name string, info models.Info) {
 	if rows == 0 {
 		rows = 1 + g.int(3)
 	}
-	if (!info.Started || g.refuse) && g.oneIn(3) {
+	if !info.Started && g.oneIn(3) {
 		op.LeftPadding = g.paddings(rows, 3)
 	}
 	if op.LeftPadding == nil || g.oneIn(2) {
@@ -629,9 +595,6 @@ func (g *generator) prepare(name string, info models.Info) {
 				op.Lengths[i] = width // rows that get no token are rare
 			}
 			op.RightPadding[i] = width - op.Lengths[i]
-		}
-		if g.refuse && g.oneIn(2) {
-			op.RightPadding[0]++ // not of one width, unless there is one row
 		}
 		if g.c.Semantics == ring.Exact && g.oneIn(12) && info.Slots == 0 {
 			flag := g.oneIn(2)
@@ -657,9 +620,6 @@ func (g *generator) rows(n int) []int {
 		slices.Reverse(out)
 		out = append(out, out[0])
 	}
-	if g.refuse {
-		out = append(out, n+g.int(2))
-	}
 	return out
 }
 
@@ -674,8 +634,6 @@ func (g *generator) partner(name string, info models.Info) string {
 	if len(found) > 0 && !g.oneIn(3) {
 		return chosen(g, found)
 	}
-	refuse := g.refuse
-	g.refuse = false
 	made := g.create(info.Kind)
 	if o, ok := g.m.Info(made); ok && g.oneIn(2) && o.Slots == 0 && o.Kind != corpus.List {
 		g.write(corpus.Update, made, o)
@@ -686,7 +644,6 @@ func (g *generator) partner(name string, info models.Info) string {
 			}
 		}
 	}
-	g.refuse = refuse
 	return made
 }
 
@@ -707,13 +664,10 @@ func (g *generator) merge(name string, info models.Info) {
 }
 
 func (g *generator) extract(name string, info models.Info) {
-	if info.Rows == 0 && !g.refuse {
+	if info.Rows == 0 {
 		return
 	}
 	op := corpus.Op{Verb: corpus.Extract, Cache: name, Row: g.int(max(1, info.Rows)), Out: g.name("c")}
-	if g.refuse {
-		op.Row = info.Rows
-	}
 	if info.MaxSize > 0 && g.oneIn(4) && g.c.Semantics == ring.Exact {
 		limit := 1 + g.int(g.window)
 		op.Limit = &limit
@@ -725,9 +679,6 @@ func (g *generator) extract(name string, info models.Info) {
 func (g *generator) rollback(name string, info models.Info) {
 	op := corpus.Op{Verb: corpus.Rollback, Cache: name, Preserve: g.oneIn(4)}
 	most := info.Round + 1
-	if g.refuse {
-		most += 2
-	}
 	if op.Keep = g.int(most); g.oneIn(2) {
 		op.Keep = 0
 		for range info.Rows {
@@ -813,6 +764,9 @@ func (g *generator) prompt(name string) {
 			break
 		}
 		n := min(chunk, info.Due)
+		if g.oneIn(8) {
+			g.offend(name)
+		}
 		g.emit(corpus.Op{Verb: corpus.MaskOp, Cache: name, N: n})
 		if !g.emit(corpus.Op{Verb: corpus.Update, Cache: name, Tokens: g.tokens(name, info, n)}) {
 			chunk++ // mlx-lm refuses one column while padding is pending

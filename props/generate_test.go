@@ -30,6 +30,9 @@ func checkGenerated(t rapid.TB, c corpus.Case) {
 	if problems := corpus.Lint(lintable); problems != nil {
 		t.Fatalf("%v:\n%s", problems, Listing(c, nil))
 	}
+	if read, err := corpus.Parse(corpus.Format(c), "it"); err != nil || Listing(read, nil) != Listing(c, nil) {
+		t.Fatalf("written and read it is another, %v:\n%s", err, Listing(c, nil))
+	}
 }
 
 func TestGenerate(t *testing.T) {
