@@ -518,6 +518,9 @@ func (j *Judge) state(p *Positions, got corpus.State) *Violation {
 		case corpus.FStartPosition:
 			want = corpus.IntField(f.Name, p.Start)
 		case corpus.FCaches:
+			if len(f.States) != len(p.Kids) && j.on(RuleSize) {
+				return broken(RuleSize, f.Name.String(), len(f.States), len(p.Kids))
+			}
 			for k := range min(len(f.States), len(p.Kids)) {
 				if v := j.state(&p.Kids[k], f.States[k]); v != nil {
 					return v

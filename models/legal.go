@@ -74,14 +74,28 @@ func (m *Model) rule(op *corpus.Op) ruling {
 	case corpus.Write:
 		return c.ruleSlot(op)
 	case corpus.Advance:
-		if op.N < 0 {
+		switch {
+		case op.N < 0 && c.kind == corpus.BatchRecurrent:
+			return refused("range")
+		case op.N < 0:
 			return outside
 		}
 	case corpus.Rollback:
 		return c.ruleRollback(op)
 	case corpus.Restore:
 		s := m.snaps[op.From]
-		if s == nil || s.kind != c.kind || s.w != c.w || s.keep != c.keep || len(s.rows) != len(c.rows) {
+		switch {
+		case s == nil:
+			return outside
+		case isSerialRing(s.kind) != isSerialRing(c.kind):
+			return refused("not_supported")
+		case len(s.rows) != len(c.rows):
+			return refused("rows")
+		case s.w != c.w:
+			return refused("max_size")
+		case s.kind != c.kind:
+			return refused("quant")
+		case s.keep != c.keep:
 			return outside
 		}
 	case corpus.TemporalView:
@@ -213,7 +227,7 @@ func (m *Model) ruleWrite(c *cache, op *corpus.Op) ruling {
 	case n == 0 || ragged || len(op.Tokens) != len(c.rows):
 		return outside
 	case op.Verb == corpus.AppendDecode && n > 1, op.Verb == corpus.AppendWindowUnder && !fits(op.Mask, len(c.rows), n, c.width(n)):
-		return outside
+		return refused("shape")
 	case c.kind == corpus.Quantized && !c.buffer && !(m.packs(m.shape.KeyDim) && m.packs(m.shape.ValueDim)):
 		return refused("raises") // Q31
 	}
@@ -236,6 +250,8 @@ func (m *Model) packs(dim int) bool { return dim/(32/m.quant.Bits) == dim*m.quan
 
 func (c *cache) ruleMask(op *corpus.Op) ruling {
 	switch {
+	case op.N < 1 && (c.exact && isRing(c.kind) || c.kind == corpus.BatchRecurrent):
+		return refused("range")
 	case op.N < 1:
 		return outside
 	case c.slots != nil:
@@ -631,6 +647,15 @@ func (c *cache) ruleSlot(op *corpus.Op) ruling {
 	if c.slots.rowless(c.kind) {
 		rows = len(op.Tokens)
 	}
-	ok := op.Slot >= 0 && op.Slot < len(c.slots.ids) && rows > 0 && len(op.Tokens) == rows
+	there := op.Slot >= 0 && op.Slot < len(c.slots.ids)
+	if c.kind == corpus.BatchRecurrent && rows > 0 {
+		switch {
+		case len(op.Tokens) != rows:
+			return refused("rows")
+		case !there:
+			return refused("range")
+		}
+	}
+	ok := there && rows > 0 && len(op.Tokens) == rows
 	return need(ok && !slices.ContainsFunc(op.Tokens, func(t []int) bool { return len(t) != 1 }))
 }

@@ -58,7 +58,7 @@ type Domain struct {
 // It is the only knob of the mix, besides the grammars.
 var weights = map[corpus.Verb]struct{ free, even int }{
 	corpus.New: {6, 2}, corpus.Update: {40, 2}, corpus.AppendDecode: {10, 2}, corpus.AppendWindow: {10, 2},
-	corpus.AppendWindowUnder: {2, 2}, corpus.MaskOp: {4, 1}, corpus.Prepare: {6, 2}, corpus.Finalize: {6, 2},
+	corpus.AppendWindowUnder: {2, 2}, corpus.MaskOp: {4, 1}, corpus.Prepare: {12, 2}, corpus.Finalize: {6, 2},
 	corpus.Filter: {5, 2}, corpus.Extend: {5, 2}, corpus.Merge: {6, 2}, corpus.Extract: {6, 2}, corpus.Trim: {5, 2},
 	corpus.Rollback: {10, 2}, corpus.Snapshot: {3, 3}, corpus.Restore: {3, 6}, corpus.Adopt: {2, 5},
 	corpus.Save: {2, 1}, corpus.Load: {2, 4}, corpus.TemporalView: {3, 3}, corpus.Release: {1, 2}, corpus.ValidOffset: {2, 2},
@@ -70,8 +70,8 @@ var weights = map[corpus.Verb]struct{ free, even int }{
 // about, and have the most to go wrong.
 var kindWeights = map[corpus.Kind]int{
 	corpus.Rotating: 8, corpus.BatchRotating: 12, corpus.RotatingQuantized: 4, corpus.BatchRotatingQuantized: 6,
-	corpus.KV: 3, corpus.BatchKV: 4, corpus.Quantized: 2, corpus.Arrays: 3, corpus.List: 3, corpus.Chunked: 2,
-	corpus.Concatenate: 2, corpus.BatchRecurrent: 4,
+	corpus.KV: 3, corpus.BatchKV: 4, corpus.Quantized: 2, corpus.Arrays: 4, corpus.List: 3, corpus.Chunked: 2,
+	corpus.Concatenate: 2, corpus.BatchRecurrent: 6,
 }
 
 // oddly is one in how many operations of free sequences must be refused.
@@ -311,10 +311,11 @@ func (g *generator) paddings(rows, most int) []int {
 // newest and all others.
 func (g *generator) free() {
 	for range 3 + g.int(24) {
-		if g.oneIn(oddly) {
-			g.offend(g.any())
+		name := g.any()
+		if info, _ := g.m.Info(name); g.oneIn(oddly) || info.Pending && g.oneIn(4) {
+			g.offend(name)
 		} else {
-			g.step(g.any())
+			g.step(name)
 		}
 	}
 }
@@ -601,7 +602,9 @@ func (g *generator) prepare(name string, info models.Info) {
 			op.RightPadded = &flag
 		}
 	}
-	g.emit(op)
+	if g.emit(op) && info.Slots > 0 && g.oneIn(2) {
+		g.emit(corpus.Op{Verb: corpus.MaskOp, Cache: name, N: 1 + g.int(4)})
+	}
 }
 
 // rows draws which rows to keep: some, in order; at times repeated, reordered
@@ -672,7 +675,14 @@ func (g *generator) extract(name string, info models.Info) {
 		limit := 1 + g.int(g.window)
 		op.Limit = &limit
 	}
-	g.emit(op)
+	if !g.emit(op) {
+		return
+	}
+	if out, ok := g.m.Info(op.Out); ok && op.Limit != nil && g.oneIn(2) { // a ring that is shorter than its offset says (E10)
+		for range 1 + g.int(3) {
+			g.write(corpus.Update, op.Out, out)
+		}
+	}
 }
 
 // rollback keeps some of what the last write wrote.
@@ -764,7 +774,7 @@ func (g *generator) prompt(name string) {
 			break
 		}
 		n := min(chunk, info.Due)
-		if g.oneIn(8) {
+		if g.oneIn(4) {
 			g.offend(name)
 		}
 		g.emit(corpus.Op{Verb: corpus.MaskOp, Cache: name, N: n})

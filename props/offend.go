@@ -9,34 +9,50 @@ import (
 	"example.com/ringcheck/reference/ring"
 )
 
-// offend appends an operation that must be refused: each code that the cache
-// can be made to answer is as likely as any other. It does nothing where there
-// is none.
+// offend appends an operation that must be refused: each operation, with each
+// code that the cache can be made to answer to it, is as likely as any other. It
+// does nothing where there is none.
 func (g *generator) offend(name string) {
 	info, ok := g.m.Info(name)
 	if !ok || info.Lost {
 		return
 	}
-	var codes []string
-	byCode := map[string][]corpus.Op{}
+	if slices.Contains(allRings, info.Kind) && slices.Contains(g.kinds, info.Kind) && g.oneIn(6) {
+		g.stranger(info)
+	}
+	type offence struct {
+		code string
+		verb corpus.Verb
+	}
+	var kinds []offence
+	of := map[offence][]corpus.Op{}
 	for _, op := range g.offences(name, info) {
 		if !slices.Contains(g.ops, op.Verb) || op.Kind != "" && !slices.Contains(g.kinds, op.Kind) {
 			continue
 		}
 		if ok, code := g.m.Legal(&op); !ok && code != "" {
-			if byCode[code] == nil {
-				codes = append(codes, code)
+			o := offence{code, op.Verb}
+			if of[o] == nil {
+				kinds = append(kinds, o)
 			}
-			byCode[code] = append(byCode[code], op)
+			of[o] = append(of[o], op)
 		}
 	}
-	if len(codes) == 0 {
+	if len(kinds) == 0 {
 		return
 	}
 	g.refuse = true
-	g.emit(chosen(g, byCode[chosen(g, codes)]))
+	g.emit(chosen(g, of[chosen(g, kinds)]))
 	g.refuse = false
 	g.names++ // the one that the operation has for what it would make
+}
+
+// stranger makes a cache that differs from one of its kind in its window.
+func (g *generator) stranger(info models.Info) {
+	window := g.window
+	g.window++
+	g.create(info.Kind)
+	g.window = window
 }
 
 // offences are operations that break a rule, in some state of the cache at
@@ -55,7 +71,7 @@ func (g *generator) offences(name string, info models.Info) (list []corpus.Op) {
 		on(corpus.Op{Verb: v, Tokens: g.fresh(rows+1, 1)})
 	}
 	width := min(info.Columns, w-1) + 1
-	for _, s := range [][2]int{{rows, width + 1}, {rows + 1, width}} {
+	for _, s := range [][2]int{{rows, width + 1}, {rows + 1, width}, {max(1, rows-1), width}} {
 		on(corpus.Op{Verb: corpus.AppendWindowUnder, Tokens: g.fresh(rows, 1), Mask: seeAll(s[0], 1, s[1])})
 	}
 	for _, n := range []int{0, -1} {
@@ -91,7 +107,9 @@ func (g *generator) offences(name string, info models.Info) (list []corpus.Op) {
 		on(corpus.Op{Verb: corpus.Rollback, Keep: n})
 		on(corpus.Op{Verb: corpus.Rollback, KeepRows: each(rows, n)})
 	}
-	on(corpus.Op{Verb: corpus.Rollback, KeepRows: each(rows+1, 0)})
+	for _, n := range []int{rows + 1, max(1, rows-1)} {
+		on(corpus.Op{Verb: corpus.Rollback, KeepRows: each(n, 0)})
+	}
 	on(corpus.Op{Verb: corpus.Attend, Scale: 0.5})
 	on(corpus.Op{Verb: corpus.Attend, Queries: 1, Scale: 0.5})
 	on(corpus.Op{Verb: corpus.Attend, Queries: info.Columns + 1, Scale: 0.5})

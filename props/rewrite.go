@@ -599,19 +599,27 @@ func apart(ctx context.Context, x *examination) (*Finding, error) {
 		return nil, nil
 	}
 	early, late := newRewriter(x), newRewriter(x)
-	var copies []string
-	var probes [][2]int
-	for _, w := range []*rewriter{early, late} {
-		for i := range x.c.Ops {
-			w.pass(i)
-			if i == at {
-				copies = w.copies(x.c.Ops[at].Cache)
-				if w == early {
-					break
-				}
-			}
+	for i := range at + 1 {
+		early.pass(i)
+		late.pass(i)
+	}
+	source := x.c.Ops[at].Cache
+	copies, snapshot := early.copies(source)
+	late.copies(source)
+	for i := at + 1; i < len(x.c.Ops); i++ {
+		late.pass(i)
+	}
+	late.goAround(source)
+	if snapshot != "" {
+		if late.add(corpus.Op{Verb: corpus.Restore, Cache: source, From: snapshot}) {
+			late.goAround(source)
+		}
+		again := corpus.Op{Verb: corpus.Adopt, From: snapshot, Out: early.name()}
+		if early.add(again) && late.add(again) {
+			copies = append(copies, again.Out)
 		}
 	}
+	var probes [][2]int
 	for _, name := range copies {
 		if a, b := early.probe(name), late.probe(name); a >= 0 && b >= 0 {
 			probes = append(probes, [2]int{a, b})
@@ -637,29 +645,38 @@ func apart(ctx context.Context, x *examination) (*Finding, error) {
 	return nil, nil
 }
 
+// goAround writes to a cache until a ring has overwritten all that it held, as
+// far as that is legal.
+func (w *rewriter) goAround(name string) {
+	info, _ := w.m.Info(name)
+	for range min(info.MaxSize, 20) {
+		if !w.add(corpus.Op{Verb: corpus.Update, Cache: name, Tokens: w.fresh(info.Rows, 1)}) {
+			return
+		}
+	}
+}
+
 // copies makes an adopted, an extracted and a merged cache of one, as far as
-// that is legal, and returns their names.
-func (w *rewriter) copies(name string) []string {
-	var out []string
-	add := func(op corpus.Op, made string) bool {
+// that is legal, and returns their names, and that of the snapshot.
+func (w *rewriter) copies(name string) (made []string, snapshot string) {
+	add := func(op corpus.Op) bool {
 		if !w.add(op) {
 			return false
 		}
-		if made != "" {
-			out = append(out, made)
-		}
+		made = append(made, op.Out)
 		return true
 	}
 	as, adopted, row, merged := w.name(), w.name(), w.name(), w.name()
-	if add(corpus.Op{Verb: corpus.Snapshot, Cache: name, As: as}, "") {
-		add(corpus.Op{Verb: corpus.Adopt, From: as, Out: adopted}, adopted)
+	if w.add(corpus.Op{Verb: corpus.Snapshot, Cache: name, As: as}) {
+		snapshot = as
+		add(corpus.Op{Verb: corpus.Adopt, From: as, Out: adopted})
 	}
 	source := name
-	if info, ok := w.m.Info(name); ok && info.Rows > 0 && add(corpus.Op{Verb: corpus.Extract, Cache: name, Row: info.Rows - 1, Out: row}, row) {
+	if info, ok := w.m.Info(name); ok && info.Rows > 0 && add(corpus.Op{Verb: corpus.Extract, Cache: name, Row: info.Rows - 1, Out: row}) {
 		source = row
 	}
-	add(corpus.Op{Verb: corpus.Merge, Caches: []string{source}, Out: merged}, merged)
-	return out
+	add(corpus.Op{Verb: corpus.Merge, Caches: []string{source}, Out: merged})
+	return made, snapshot
 }
 
 // batch returns the newest cache with rows to be taken apart, "" if there is

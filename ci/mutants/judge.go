@@ -102,8 +102,8 @@ func (m *mutant) survives(v verdict, lengths map[string]int) string {
 	if len(v.Checks) == 0 {
 		return ""
 	}
-	if found := v.Property != ""; found == m.layout || found && slices.Max(v.Checks) > look.Checks {
-		return fmt.Sprintf("%v; checks %v; layout is %t", v, v.Checks, m.layout)
+	if m.blind == "" && slices.Max(v.Checks) > look.Checks {
+		return fmt.Sprintf("%v; checks by seed: %v", v, v.Checks)
 	}
 	if v.Property == "" || len(m.kills) == 0 {
 		return ""

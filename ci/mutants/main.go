@@ -16,7 +16,7 @@ type mutant struct {
 	old, new string   // old occurs in file exactly once
 	kills    []string // the cases of the corpus that fail for it, among others
 	attend   bool     // it is in attention, which the protocol does not carry: the program judges itself
-	layout   bool     // it shows in where columns are held alone, of which models know nothing: the corpus kills it
+	blind    string   // why no model can know of it, so that the corpus alone kills it
 }
 
 // mutants are all planted bugs.

@@ -28,7 +28,7 @@ func TestTable(t *testing.T) {
 			t.Errorf("%s: two mutants have this name", m.name)
 		}
 		names[m.name] = true
-		if m.layout && len(m.kills) == 0 {
+		if m.blind != "" && len(m.kills) == 0 {
 			t.Errorf("%s: no case is named that kills it, and no property can", m.name)
 		}
 		for _, name := range m.kills {

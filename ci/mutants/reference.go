@@ -34,12 +34,14 @@ var ofReference = []mutant{
 		name: "growth in one step", file: "reference/rotating.go",
 		old:   "size := min(c.Step, c.maxSize-c.offset)",
 		new:   "size := c.maxSize - c.offset",
+		blind: "layout: where columns are held",
 		kills: []string{"M33-exact", "Q29"},
 	},
 	{
 		name: "growth of a batch in one step", file: "reference/batch_rotating.go",
 		old:   "size := min(c.Step, w-total)",
 		new:   "size := w - total",
+		blind: "layout: where columns are held",
 		kills: []string{"item-012", "item-024", "item-047", "item-073", "item-082"},
 	},
 	{
@@ -204,6 +206,7 @@ var ofReference = []mutant{
 		name: "window of 0 taken as it stands", file: "reference/rotating.go",
 		old:   "if window == nil || *window == 0 {",
 		new:   "if window == nil {",
+		blind: "what mlx-lm makes of a window of 0 is its own (D-18)",
 		kills: []string{"D-18", "Q24"},
 	},
 	{
@@ -314,6 +317,7 @@ var ofReference = []mutant{
 	}
 	if c.rows.Pending() {`,
 		new:   "if c.rows.Pending() {",
+		blind: "mlx-lm raises whatever Python does",
 		kills: []string{"M23"},
 	},
 	{
@@ -323,6 +327,7 @@ var ofReference = []mutant{
 	}
 `,
 		new:   "",
+		blind: "mlx-lm raises whatever Python does",
 		kills: []string{"D-24", "O-4", "Q03"},
 	},
 	{
@@ -330,6 +335,7 @@ var ofReference = []mutant{
 		old: `c.loaded = c.loaded && !state.Pending()
 `,
 		new:   "",
+		blind: "mlx-lm raises whatever Python does",
 		kills: []string{"O-4"},
 	},
 	{
@@ -398,6 +404,7 @@ var ofReference = []mutant{
 		name: "mask of a pending column is a block's everywhere", file: "reference/batch_rotating.go",
 		old:   "n > 1 || (c.semantics == ring.Exact && c.rows.Pending())",
 		new:   "n > 1 || c.rows.Pending()",
+		blind: "mlx-lm refuses the write that the mask would be for",
 		kills: []string{"D-2"},
 	},
 	{
@@ -458,6 +465,7 @@ var ofReference = []mutant{
 		return nil, &ring.PendingPaddingError{Op: op}
 	}
 `,
+		blind: "mlx-lm corrupts the cache",
 		kills: []string{"M29"},
 	},
 	{
@@ -629,6 +637,7 @@ var ofReference = []mutant{
 	}
 	if s.semantics == ring.Exact {
 		if err := s.checkPadding`,
+		blind: "mlx-lm raises whatever Python does",
 		kills: []string{"D-7"},
 	},
 	{
@@ -647,6 +656,7 @@ var ofReference = []mutant{
 		name: "explicit flag heeded everywhere", file: "reference/rowstate.go",
 		old:   "if s.semantics == ring.Exact && pad.RightPadded != nil {",
 		new:   "if pad.RightPadded != nil {",
+		blind: "mlx-lm has no such flag (D-6)",
 		kills: []string{"D-6"},
 	},
 	{
@@ -670,6 +680,7 @@ var ofReference = []mutant{
 		new: `right := false
 	next.Ends = nil
 `,
+		blind: "mlx-lm corrupts the cache",
 		kills: []string{"D-5"},
 	},
 	{
@@ -759,6 +770,7 @@ var ofReference = []mutant{
 		name: "filter heeds the pending ends everywhere", file: "reference/rowstate.go",
 		old:   "if s.semantics == ring.Exact && s.p.Ends != nil {",
 		new:   "if s.p.Ends != nil {",
+		blind: "mlx-lm corrupts the cache",
 		kills: []string{"D-4", "M28"},
 	},
 	{
@@ -782,6 +794,7 @@ var ofReference = []mutant{
 `,
 		new: `n = min(s.p.MaxSize, n)
 `,
+		blind: "mlx-lm corrupts the cache",
 		kills: []string{"D-23"},
 	},
 	{
@@ -1010,6 +1023,7 @@ var ofReference = []mutant{
 		if first.semantics == ring.Exact {`,
 		new: `case *BatchRotatingKVCache:
 		if first.semantics != 0 {`,
+		blind: "mlx-lm cannot (D-15)",
 		kills: []string{"D-15"},
 	},
 	{
@@ -1019,6 +1033,7 @@ var ofReference = []mutant{
 		return s.concatenate(op, s.cut(0, n))
 	}
 	return s.pad(0, n), nil`,
+		blind: "layout: where columns are held",
 		kills: []string{"item-048"},
 	},
 	{
@@ -1079,6 +1094,7 @@ var ofReference = []mutant{
 		if c.format.Bits > 0 {
 			size = min(max(1, c.Step*c.format.Bits/8), w-total)
 		}`,
+		blind: "layout: where columns are held",
 		kills: []string{"item-073", "item-082"},
 	},
 	{
@@ -1103,6 +1119,7 @@ var ofReference = []mutant{
 	}
 	return listValue(planesValue(s.Keys), planesValue(s.Values),
 		intValue(c.offset), intValue(c.keep), intValue(c.maxSize), intValue(c.idx))`,
+		blind: "mlx-lm corrupts the cache",
 		kills: []string{"Q09", "item-096"},
 	},
 	{
@@ -1114,6 +1131,7 @@ var ofReference = []mutant{
 		return Value{}
 	}
 `,
+		blind: "mlx-lm raises whatever Python does",
 		kills: []string{"Q13"},
 	},
 	{
@@ -1139,6 +1157,7 @@ var ofReference = []mutant{
 		name: "plain batch filter spares an empty cache", file: "reference/batch_kv.go",
 		old:   "if shared > 0 {",
 		new:   "if shared > 0 && !c.store.none() {",
+		blind: "mlx-lm corrupts the cache",
 		kills: []string{"M27"},
 	},
 	{
@@ -1150,12 +1169,14 @@ var ofReference = []mutant{
 		c.rightPadding = pick(c.rightPadding, rows)
 	}
 `,
+		blind: "mlx-lm corrupts the cache",
 		kills: []string{"M28"},
 	},
 	{
 		name: "plain batch rolls to the right only", file: "reference/batch_kv.go",
 		old:   "c.rightPadding = append([]int{}, pad.RightPadding...)",
 		new:   "c.rightPadding = each(pad.RightPadding, 0, func(a, b int) int { return max(a, b) })",
+		blind: "mlx-lm corrupts the cache",
 		kills: []string{"Q25", "item-028"},
 	},
 	{
@@ -1179,6 +1200,7 @@ var ofReference = []mutant{
 		name: "plain trim takes no negative number", file: "reference/kv.go",
 		old:   "n = min(c.offset, n)",
 		new:   "n = max(0, min(c.offset, n))",
+		blind: "mlx-lm corrupts the cache",
 		kills: []string{"M33"},
 	},
 	{
@@ -1187,6 +1209,7 @@ var ofReference = []mutant{
 		s = s.cut(0, prev)
 	}`,
 		new:   "",
+		blind: "layout: where columns are held",
 		kills: []string{"item-100"},
 	},
 	{
@@ -1217,6 +1240,7 @@ var ofReference = []mutant{
 		name: "concatenating cache cuts what was trimmed", file: "reference/concatenate.go",
 		old:   "if s, err = c.store.concatenate(op, s); err != nil {",
 		new:   "if s, err = c.store.cut(0, c.offset).concatenate(op, s); err != nil {",
+		blind: "mlx-lm corrupts the cache",
 		kills: []string{"M30"},
 	},
 	{
@@ -1235,6 +1259,7 @@ var ofReference = []mutant{
 		if ring.CodeOf(err) == "not_supported" {
 			one, err = child, nil
 		}`,
+		blind: "mlx-lm raises whatever Python does",
 		kills: []string{"P19"},
 	},
 	{

@@ -31,7 +31,7 @@ func For(ctx context.Context, t props.Target, seeds int, names ...string) (found
 		n, f, err := first(ctx, suite, uint64(seed+1))
 		if err == nil && f != nil && found.Property == "" {
 			if f, err = props.Reduce(ctx, t, f); f != nil {
-				found.Property, found.Operations = f.Property, len(f.Run.Ops)
+				found.Property, found.Operations = f.Property, len(f.Case.Ops)
 			}
 		}
 		if err != nil {
