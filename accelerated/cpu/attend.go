@@ -6,11 +6,18 @@ import (
 	"math/bits"
 
 	"example.com/ringcheck/accelerated"
+	"example.com/ringcheck/reference/ring"
 )
 
 const (
-	tileColumns = 32 // columns whose keys, then values, are widened at once
-	tileQueries = 32 // queries, of all heads of a group, that share them
+	tileColumns = 32 // most columns whose keys, then values, are taken at once
+	// plainColumns is how many are where nothing is to be dequantized: reading
+	// keys and values in turns goes fastest in short stretches.
+	plainColumns = 16
+	tileQueries  = 32 // queries, of all heads of a group, that share them
+	// fewQueries is up to how many it costs less to widen columns for each anew
+	// than to write a tile and read it back.
+	fewQueries = 4
 )
 
 // attendTask computes attention. An item is one key head of one row for up to
@@ -18,12 +25,17 @@ const (
 type attendTask struct {
 	kernels *kernels
 	*accelerated.Attention
-	group  int // query heads a key head
-	blocks int // items a key head
+	columns int // a tile's
+	group   int // query heads a key head
+	blocks  int // items a key head
 }
 
 func (t *attendTask) run(d *Device, a *accelerated.Attention) {
 	t.kernels, t.Attention = &d.kernels, a
+	t.columns = tileColumns
+	if a.Store.Quant.Bits == 0 {
+		t.columns = plainColumns
+	}
 	t.group = a.Query.Shape[1] / a.Store.Heads
 	t.blocks = (t.group*a.Query.Shape[2] + tileQueries - 1) / tileQueries
 	items := a.Query.Shape[0] * a.Store.Heads * t.blocks
@@ -42,6 +54,7 @@ type flash struct {
 	weights                []float32 // [count, tileColumns]
 	most, total            []float32 // of each query's scores, weights
 	tile                   []float32 // [tileColumns, keyDim or valueDim]
+	stored                 []byte    // the columns themselves, where they are not widened into the tile
 	admits                 [tileQueries]uint32
 }
 
@@ -50,8 +63,8 @@ func (t *attendTask) item(i int, s *scratch) {
 	f.row, f.head, f.from = i/t.blocks/t.Store.Heads, i/t.blocks%t.Store.Heads, i%t.blocks*tileQueries
 	f.count = min(tileQueries, t.group*t.Query.Shape[2]-f.from)
 	f.allocate(s)
-	for at := 0; at < t.S; at += tileColumns {
-		columns := min(tileColumns, t.S-at)
+	for at := 0; at < t.S; at += t.columns {
+		columns := min(t.columns, t.S-at)
 		if !f.admit(at, columns) {
 			continue
 		}
@@ -132,12 +145,15 @@ func bitsOf(row []byte) (set uint32) {
 	return set
 }
 
-// load widens columns of one side into the tile.
+// load makes columns of one side ready: in the tile, or where they are.
 func (f *flash) load(data, dim, at, columns int) {
 	part := func(plane int) []byte {
 		return lane(f.Store, plane, f.row, f.head)[(f.From+at)*f.Store.Planes[plane].Width:]
 	}
+	f.stored = nil
 	switch wide := padded(dim); {
+	case f.count <= fewQueries && wide == dim && f.Store.Quant.Bits == 0 && f.Store.DType == ring.BFloat16 && f.kernels.dotsBFloat16 != nil:
+		f.stored = part(data)
 	case f.Store.Quant.Bits > 0:
 		f.kernels.dequantize(f.Store.Quant, f.Store.DType, f.tile[:columns*dim], part(data), part(data+1), part(data+2))
 	case wide == dim:
@@ -157,7 +173,11 @@ func (f *flash) weigh(q int) {
 	for set := f.admits[q]; set != 0; {
 		c, n := nextRun(&set)
 		run := weights[c : c+n]
-		f.kernels.dots(run, f.queries[q*f.keyDim:][:f.keyDim], f.tile[c*f.keyDim:])
+		if query := f.queries[q*f.keyDim:][:f.keyDim]; f.stored != nil {
+			f.kernels.dotsBFloat16(run, query, f.stored[2*c*f.keyDim:])
+		} else {
+			f.kernels.dots(run, query, f.tile[c*f.keyDim:])
+		}
 		for i, s := range run {
 			s = float32(s * f.Scale)
 			run[i] = s
@@ -191,7 +211,12 @@ func (f *flash) weigh(q int) {
 func (f *flash) add(q int) {
 	for set := f.admits[q]; set != 0; {
 		c, n := nextRun(&set)
-		f.kernels.accumulate(f.sums[q*f.valueDim:][:f.valueDim], f.weights[q*tileColumns+c:][:n], f.tile[c*f.valueDim:])
+		sums, weights := f.sums[q*f.valueDim:][:f.valueDim], f.weights[q*tileColumns+c:][:n]
+		if f.stored != nil {
+			f.kernels.accumulateBFloat16(sums, weights, f.stored[2*c*f.valueDim:])
+		} else {
+			f.kernels.accumulate(sums, weights, f.tile[c*f.valueDim:])
+		}
 	}
 }
 

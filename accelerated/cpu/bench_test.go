@@ -22,14 +22,19 @@ func BenchmarkKernels(b *testing.B) {
 	q := accelerated.Quant{GroupSize: 64, Bits: 4}
 	codes, scales, biases := make([]byte, columns*dim/2+slack), make([]byte, columns*4), make([]byte, columns*4)
 	for _, k := range []kernels{best(), plainGo} {
-		for name, f := range map[string]func(){
+		list := map[string]func(){
 			"widen":      func() { k.widen(tile, ring.BFloat16, src) },
 			"dots":       func() { k.dots(scores, query, tile) },
 			"exps":       func() { k.exps(scores, 1) },
 			"accumulate": func() { k.accumulate(sums, scores, tile) },
 			"quantize":   func() { k.quantize(q, ring.BFloat16, codes, scales, biases, src[:columns*dim*2]) },
 			"dequantize": func() { k.dequantize(q, ring.BFloat16, tile, codes, scales, biases) },
-		} {
+		}
+		if k.dotsBFloat16 != nil {
+			list["dots of bfloat16"] = func() { k.dotsBFloat16(scores, query, src) }
+			list["accumulate of bfloat16"] = func() { k.accumulateBFloat16(sums, scores, src) }
+		}
+		for name, f := range list {
 			b.Run(name+"/"+k.name, func(b *testing.B) {
 				b.SetBytes(columns * dim * 2)
 				for b.Loop() {

@@ -40,6 +40,11 @@ type kernels struct {
 	// accumulate adds weights[c] * row c of tile to sums, in the order of c. Rows
 	// are as long as sums, a multiple of 8.
 	accumulate func(sums, weights, tile []float32)
+	// dotsBFloat16 and accumulateBFloat16 are dots and accumulate over rows as
+	// they are stored, without a tile; nil where that is not faster. Their twins
+	// are widen and then those.
+	dotsBFloat16       func(scores, query []float32, rows []byte)
+	accumulateBFloat16 func(sums, weights []float32, rows []byte)
 }
 
 var plainGo = kernels{

@@ -1,6 +1,8 @@
 package cpu
 
 import (
+	"unsafe"
+
 	"example.com/ringcheck/accelerated"
 	"example.com/ringcheck/reference/ring"
 	"golang.org/x/sys/cpu"
@@ -20,6 +22,7 @@ var avx2 = kernels{
 	name: "avx2", stream: streamBytes, scatter: scatterBytes, fence: fenceAVX2,
 	quantize: quantizeAssembly, dequantize: dequantizeAssembly, widen: widenAssembly,
 	dots: dotsAssembly, exps: expsAssembly, accumulate: accumulateAssembly,
+	dotsBFloat16: dotsBFloat16, accumulateBFloat16: accumulateBFloat16,
 }
 
 // The functions below check what assembly does not, and leave to plain Go what
@@ -59,8 +62,8 @@ func widenAssembly(dst []float32, t ring.DType, src []byte) {
 	widen(dst, t, src)
 }
 
-// batch is how many groups are worked on at once: what is done once a group
-// waits for long divisions, and those of several groups overlap.
+// batch is how many groups are worked on at once, a multiple of 8: the
+// divisions of eight groups are one.
 const batch = 16
 
 // spreads has the lowest bits of each byte set, as many as a code has.
@@ -152,7 +155,12 @@ func dequantizeAssembly(q accelerated.Quant, t ring.DType, dst []float32, codes,
 
 func dotsAssembly(scores, query, tile []float32) {
 	_ = tile[len(scores)*len(query)-1]
-	dotsAVX2(&scores[0], &query[0], &tile[0], len(query), len(scores))
+	dotsFloat32AVX2(&scores[0], &query[0], bytesOf(tile), len(query), len(scores))
+}
+
+func dotsBFloat16(scores, query []float32, rows []byte) {
+	_ = rows[2*len(scores)*len(query)-1]
+	dotsBFloat16AVX2(&scores[0], &query[0], &rows[0], len(query), len(scores))
 }
 
 func expsAssembly(x []float32, most float32) {
@@ -165,5 +173,12 @@ func expsAssembly(x []float32, most float32) {
 
 func accumulateAssembly(sums, weights, tile []float32) {
 	_ = tile[len(weights)*len(sums)-1]
-	accumulateAVX2(&sums[0], &weights[0], &tile[0], len(sums), len(weights))
+	accumulateFloat32AVX2(&sums[0], &weights[0], bytesOf(tile), len(sums), len(weights))
 }
+
+func accumulateBFloat16(sums, weights []float32, rows []byte) {
+	_ = rows[2*len(weights)*len(sums)-1]
+	accumulateBFloat16AVX2(&sums[0], &weights[0], &rows[0], len(sums), len(weights))
+}
+
+func bytesOf(x []float32) *byte { return (*byte)(unsafe.Pointer(unsafe.SliceData(x))) }

@@ -14,6 +14,16 @@ DATA permutation<>+24(SB)/4, $0x00000003
 DATA permutation<>+28(SB)/4, $0x00000007
 GLOBL permutation<>(SB), RODATA|NOPTR, $32
 
+DATA widening<>+0(SB)/4, $0x01008080
+DATA widening<>+4(SB)/4, $0x03028080
+DATA widening<>+8(SB)/4, $0x05048080
+DATA widening<>+12(SB)/4, $0x07068080
+DATA widening<>+16(SB)/4, $0x09088080
+DATA widening<>+20(SB)/4, $0x0b0a8080
+DATA widening<>+24(SB)/4, $0x0d0c8080
+DATA widening<>+28(SB)/4, $0x0f0e8080
+GLOBL widening<>(SB), RODATA|NOPTR, $32
+
 // func streamAVX2(dst *byte, src *byte, n int)
 // Requires: AVX
 TEXT ·streamAVX2(SB), NOSPLIT, $0-24
@@ -145,98 +155,110 @@ TEXT ·fenceAVX2(SB), NOSPLIT, $0
 // func widenBFloat16AVX2(dst *float32, src *byte, n int)
 // Requires: AVX, AVX2
 TEXT ·widenBFloat16AVX2(SB), NOSPLIT, $0-24
-	MOVQ dst+0(FP), AX
-	MOVQ src+8(FP), CX
-	MOVQ n+16(FP), DX
-	XORQ BX, BX
+	MOVQ    dst+0(FP), AX
+	MOVQ    src+8(FP), CX
+	MOVQ    n+16(FP), DX
+	VMOVDQU widening<>+0(SB), Y0
+	XORQ    BX, BX
 
 widenBFloat16:
-	VPMOVZXWD (CX)(BX*2), Y0
-	VPSLLD    $0x10, Y0, Y0
-	VMOVUPS   Y0, (AX)(BX*4)
-	ADDQ      $0x00000008, BX
-	CMPQ      BX, DX
-	JLT       widenBFloat16
+	VBROADCASTI128 (CX)(BX*2), Y1
+	VPSHUFB        Y0, Y1, Y1
+	VMOVUPS        Y1, (AX)(BX*4)
+	ADDQ           $0x00000008, BX
+	CMPQ           BX, DX
+	JLT            widenBFloat16
 	VZEROUPPER
 	RET
 
 // func scalesBFloat16AVX2(scales *float32, biases *float32, src *byte, size int, n int, largest float32)
-// Requires: AVX, AVX2, SSE
+// Requires: AVX, AVX2
 TEXT ·scalesBFloat16AVX2(SB), NOSPLIT, $0-44
 	MOVQ         scales+0(FP), AX
 	MOVQ         biases+8(FP), CX
 	MOVQ         src+16(FP), DX
 	MOVQ         size+24(FP), BX
 	MOVQ         n+32(FP), SI
-	MOVSS        largest+40(FP), X0
+	VMOVDQU      widening<>+0(SB), Y0
 	MOVL         $0x7f800000, DI
 	VMOVD        DI, X1
 	VPBROADCASTD X1, Y1
 	MOVL         $0xff800000, DI
 	VMOVD        DI, X2
 	VPBROADCASTD X2, Y2
-	MOVL         $0x33d6bf95, DI
-	VMOVD        DI, X3
-	VPBROADCASTD X3, Y3
-	MOVL         $0x80000000, DI
-	VMOVD        DI, X4
-	VPBROADCASTD X4, Y4
-	VXORPS       X5, X5, X5
+	XORQ         DI, DI
 
 scalesBFloat16Group:
-	VMOVAPS Y1, Y6
-	VMOVAPS Y2, Y7
-	VMOVAPS Y1, Y8
-	VMOVAPS Y2, Y9
-	MOVQ    BX, DI
+	VMOVAPS Y1, Y3
+	VMOVAPS Y2, Y4
+	VMOVAPS Y1, Y5
+	VMOVAPS Y2, Y6
+	MOVQ    BX, R8
 
 scalesBFloat16Elements:
-	VPMOVZXWD    (DX), Y10
-	VPSLLD       $0x10, Y10, Y10
-	VPMOVZXWD    16(DX), Y11
-	VPSLLD       $0x10, Y11, Y11
-	VMINPS       Y6, Y10, Y6
-	VMAXPS       Y7, Y10, Y7
-	VMINPS       Y8, Y11, Y8
-	VMAXPS       Y9, Y11, Y9
-	ADDQ         $0x00000020, DX
-	SUBQ         $0x00000010, DI
-	JNE          scalesBFloat16Elements
-	VMINPS       Y8, Y6, Y6
-	VMAXPS       Y9, Y7, Y7
-	VEXTRACTF128 $0x01, Y6, X8
-	VMINPS       X8, X6, X6
-	VSHUFPS      $0x0e, X6, X6, X8
-	VMINPS       X8, X6, X6
-	VSHUFPS      $0x01, X6, X6, X8
-	VMINPS       X8, X6, X6
-	VEXTRACTF128 $0x01, Y7, X8
-	VMAXPS       X8, X7, X7
-	VSHUFPS      $0x0e, X7, X7, X8
-	VMAXPS       X8, X7, X7
-	VSHUFPS      $0x01, X7, X7, X8
-	VMAXPS       X8, X7, X7
-	VSUBSS       X6, X7, X8
-	VDIVSS       X0, X8, X8
-	VMAXSS       X8, X3, X8
-	VANDNPS      X6, X4, X9
-	VANDNPS      X7, X4, X11
-	VCMPSS       $0x1e, X11, X9, X10
-	VANDNPS      X4, X10, X11
-	VXORPS       X11, X8, X8
-	VBLENDVPS    X10, X6, X7, X9
-	VDIVSS       X8, X9, X11
-	VROUNDSS     $0x08, X11, X11, X11
-	VDIVSS       X11, X9, X6
-	VCMPSS       $0x04, X5, X11, X10
-	VBLENDVPS    X10, X6, X8, X8
-	VANDPS       X10, X9, X6
-	VMOVSS       X8, (AX)
-	VMOVSS       X6, (CX)
-	ADDQ         $0x00000004, AX
-	ADDQ         $0x00000004, CX
-	DECQ         SI
-	JNE          scalesBFloat16Group
+	VBROADCASTI128 (DX), Y7
+	VPSHUFB        Y0, Y7, Y7
+	VBROADCASTI128 16(DX), Y8
+	VPSHUFB        Y0, Y8, Y8
+	VMINPS         Y3, Y7, Y3
+	VMAXPS         Y4, Y7, Y4
+	VMINPS         Y5, Y8, Y5
+	VMAXPS         Y6, Y8, Y6
+	ADDQ           $0x00000020, DX
+	SUBQ           $0x00000010, R8
+	JNE            scalesBFloat16Elements
+	VMINPS         Y5, Y3, Y3
+	VMAXPS         Y6, Y4, Y4
+	VEXTRACTF128   $0x01, Y3, X5
+	VMINPS         X5, X3, X3
+	VSHUFPS        $0x0e, X3, X3, X5
+	VMINPS         X5, X3, X3
+	VSHUFPS        $0x01, X3, X3, X5
+	VMINPS         X5, X3, X3
+	VMOVSS         X3, (AX)(DI*4)
+	VEXTRACTF128   $0x01, Y4, X3
+	VMAXPS         X3, X4, X4
+	VSHUFPS        $0x0e, X4, X4, X3
+	VMAXPS         X3, X4, X4
+	VSHUFPS        $0x01, X4, X4, X3
+	VMAXPS         X3, X4, X4
+	VMOVSS         X4, (CX)(DI*4)
+	INCQ           DI
+	CMPQ           DI, SI
+	JLT            scalesBFloat16Group
+	MOVL           $0x33d6bf95, DX
+	VMOVD          DX, X0
+	VPBROADCASTD   X0, Y0
+	MOVL           $0x80000000, DX
+	VMOVD          DX, X1
+	VPBROADCASTD   X1, Y1
+	VBROADCASTSS   largest+40(FP), Y2
+	VXORPS         Y3, Y3, Y3
+
+scalesBFloat16Eight:
+	VMOVUPS   (AX), Y4
+	VMOVUPS   (CX), Y5
+	VSUBPS    Y4, Y5, Y6
+	VDIVPS    Y2, Y6, Y6
+	VMAXPS    Y6, Y0, Y6
+	VANDNPS   Y4, Y1, Y7
+	VANDNPS   Y5, Y1, Y9
+	VCMPPS    $0x1e, Y9, Y7, Y8
+	VANDNPS   Y1, Y8, Y9
+	VXORPS    Y9, Y6, Y6
+	VBLENDVPS Y8, Y4, Y5, Y7
+	VDIVPS    Y6, Y7, Y9
+	VROUNDPS  $0x08, Y9, Y9
+	VDIVPS    Y9, Y7, Y4
+	VCMPPS    $0x04, Y3, Y9, Y8
+	VBLENDVPS Y8, Y4, Y6, Y6
+	VANDPS    Y8, Y7, Y4
+	VMOVUPS   Y6, (AX)
+	VMOVUPS   Y4, (CX)
+	ADDQ      $0x00000020, AX
+	ADDQ      $0x00000020, CX
+	SUBQ      $0x00000008, SI
+	JG        scalesBFloat16Eight
 	VZEROUPPER
 	RET
 
@@ -254,71 +276,72 @@ TEXT ·packBFloat16AVX2(SB), NOSPLIT, $0-68
 	VBROADCASTSS largest+64(FP), Y0
 	VXORPS       Y1, Y1, Y1
 	VMOVDQU      permutation<>+0(SB), Y2
+	VMOVDQU      widening<>+0(SB), Y3
 	TESTQ        DI, DI
 	JE           packBFloat16End
 
 packBFloat16Group:
-	VBROADCASTSS (DX), Y3
-	VBROADCASTSS (BX), Y4
+	VBROADCASTSS (DX), Y4
+	VBROADCASTSS (BX), Y5
 	ADDQ         $0x00000004, DX
 	ADDQ         $0x00000004, BX
 	MOVQ         SI, R10
 
 packBFloat16Elements:
-	VPMOVZXWD    (CX), Y5
-	VPSLLD       $0x10, Y5, Y5
-	VSUBPS       Y4, Y5, Y5
-	VDIVPS       Y3, Y5, Y5
-	VMAXPS       Y1, Y5, Y5
-	VMINPS       Y0, Y5, Y5
-	VCVTPS2DQ    Y5, Y5
-	VPMOVZXWD    16(CX), Y6
-	VPSLLD       $0x10, Y6, Y6
-	VSUBPS       Y4, Y6, Y6
-	VDIVPS       Y3, Y6, Y6
-	VMAXPS       Y1, Y6, Y6
-	VMINPS       Y0, Y6, Y6
-	VCVTPS2DQ    Y6, Y6
-	VPMOVZXWD    32(CX), Y7
-	VPSLLD       $0x10, Y7, Y7
-	VSUBPS       Y4, Y7, Y7
-	VDIVPS       Y3, Y7, Y7
-	VMAXPS       Y1, Y7, Y7
-	VMINPS       Y0, Y7, Y7
-	VCVTPS2DQ    Y7, Y7
-	VPMOVZXWD    48(CX), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VSUBPS       Y4, Y8, Y8
-	VDIVPS       Y3, Y8, Y8
-	VMAXPS       Y1, Y8, Y8
-	VMINPS       Y0, Y8, Y8
-	VCVTPS2DQ    Y8, Y8
-	VPACKUSDW    Y6, Y5, Y5
-	VPACKUSDW    Y8, Y7, Y7
-	VPACKUSWB    Y7, Y5, Y5
-	VPERMD       Y5, Y2, Y5
-	VEXTRACTI128 $0x01, Y5, X6
-	VMOVQ        X5, R11
-	PEXTQ        R9, R11, R11
-	MOVQ         R11, (AX)
-	ADDQ         R8, AX
-	VPEXTRQ      $0x01, X5, R11
-	PEXTQ        R9, R11, R11
-	MOVQ         R11, (AX)
-	ADDQ         R8, AX
-	VMOVQ        X6, R11
-	PEXTQ        R9, R11, R11
-	MOVQ         R11, (AX)
-	ADDQ         R8, AX
-	VPEXTRQ      $0x01, X6, R11
-	PEXTQ        R9, R11, R11
-	MOVQ         R11, (AX)
-	ADDQ         R8, AX
-	ADDQ         $0x00000040, CX
-	SUBQ         $0x00000020, R10
-	JNE          packBFloat16Elements
-	DECQ         DI
-	JNE          packBFloat16Group
+	VBROADCASTI128 (CX), Y6
+	VPSHUFB        Y3, Y6, Y6
+	VSUBPS         Y5, Y6, Y6
+	VDIVPS         Y4, Y6, Y6
+	VMAXPS         Y1, Y6, Y6
+	VMINPS         Y0, Y6, Y6
+	VCVTPS2DQ      Y6, Y6
+	VBROADCASTI128 16(CX), Y7
+	VPSHUFB        Y3, Y7, Y7
+	VSUBPS         Y5, Y7, Y7
+	VDIVPS         Y4, Y7, Y7
+	VMAXPS         Y1, Y7, Y7
+	VMINPS         Y0, Y7, Y7
+	VCVTPS2DQ      Y7, Y7
+	VBROADCASTI128 32(CX), Y8
+	VPSHUFB        Y3, Y8, Y8
+	VSUBPS         Y5, Y8, Y8
+	VDIVPS         Y4, Y8, Y8
+	VMAXPS         Y1, Y8, Y8
+	VMINPS         Y0, Y8, Y8
+	VCVTPS2DQ      Y8, Y8
+	VBROADCASTI128 48(CX), Y9
+	VPSHUFB        Y3, Y9, Y9
+	VSUBPS         Y5, Y9, Y9
+	VDIVPS         Y4, Y9, Y9
+	VMAXPS         Y1, Y9, Y9
+	VMINPS         Y0, Y9, Y9
+	VCVTPS2DQ      Y9, Y9
+	VPACKUSDW      Y7, Y6, Y6
+	VPACKUSDW      Y9, Y8, Y8
+	VPACKUSWB      Y8, Y6, Y6
+	VPERMD         Y6, Y2, Y6
+	VEXTRACTI128   $0x01, Y6, X7
+	VMOVQ          X6, R11
+	PEXTQ          R9, R11, R11
+	MOVQ           R11, (AX)
+	ADDQ           R8, AX
+	VPEXTRQ        $0x01, X6, R11
+	PEXTQ          R9, R11, R11
+	MOVQ           R11, (AX)
+	ADDQ           R8, AX
+	VMOVQ          X7, R11
+	PEXTQ          R9, R11, R11
+	MOVQ           R11, (AX)
+	ADDQ           R8, AX
+	VPEXTRQ        $0x01, X7, R11
+	PEXTQ          R9, R11, R11
+	MOVQ           R11, (AX)
+	ADDQ           R8, AX
+	ADDQ           $0x00000040, CX
+	SUBQ           $0x00000020, R10
+	JNE            packBFloat16Elements
+	DECQ           DI
+	JNE            packBFloat16Group
 
 packBFloat16End:
 	VZEROUPPER
@@ -402,80 +425,90 @@ widenFloat16:
 	RET
 
 // func scalesFloat16AVX2(scales *float32, biases *float32, src *byte, size int, n int, largest float32)
-// Requires: AVX, AVX2, F16C, SSE
+// Requires: AVX, AVX2, F16C
 TEXT ·scalesFloat16AVX2(SB), NOSPLIT, $0-44
 	MOVQ         scales+0(FP), AX
 	MOVQ         biases+8(FP), CX
 	MOVQ         src+16(FP), DX
 	MOVQ         size+24(FP), BX
 	MOVQ         n+32(FP), SI
-	MOVSS        largest+40(FP), X0
 	MOVL         $0x7f800000, DI
+	VMOVD        DI, X0
+	VPBROADCASTD X0, Y0
+	MOVL         $0xff800000, DI
 	VMOVD        DI, X1
 	VPBROADCASTD X1, Y1
-	MOVL         $0xff800000, DI
-	VMOVD        DI, X2
-	VPBROADCASTD X2, Y2
-	MOVL         $0x33d6bf95, DI
-	VMOVD        DI, X3
-	VPBROADCASTD X3, Y3
-	MOVL         $0x80000000, DI
-	VMOVD        DI, X4
-	VPBROADCASTD X4, Y4
-	VXORPS       X5, X5, X5
+	XORQ         DI, DI
 
 scalesFloat16Group:
-	VMOVAPS Y1, Y6
-	VMOVAPS Y2, Y7
-	VMOVAPS Y1, Y8
-	VMOVAPS Y2, Y9
-	MOVQ    BX, DI
+	VMOVAPS Y0, Y2
+	VMOVAPS Y1, Y3
+	VMOVAPS Y0, Y4
+	VMOVAPS Y1, Y5
+	MOVQ    BX, R8
 
 scalesFloat16Elements:
-	VCVTPH2PS    (DX), Y10
-	VCVTPH2PS    16(DX), Y11
-	VMINPS       Y6, Y10, Y6
-	VMAXPS       Y7, Y10, Y7
-	VMINPS       Y8, Y11, Y8
-	VMAXPS       Y9, Y11, Y9
+	VCVTPH2PS    (DX), Y6
+	VCVTPH2PS    16(DX), Y7
+	VMINPS       Y2, Y6, Y2
+	VMAXPS       Y3, Y6, Y3
+	VMINPS       Y4, Y7, Y4
+	VMAXPS       Y5, Y7, Y5
 	ADDQ         $0x00000020, DX
-	SUBQ         $0x00000010, DI
+	SUBQ         $0x00000010, R8
 	JNE          scalesFloat16Elements
-	VMINPS       Y8, Y6, Y6
-	VMAXPS       Y9, Y7, Y7
-	VEXTRACTF128 $0x01, Y6, X8
-	VMINPS       X8, X6, X6
-	VSHUFPS      $0x0e, X6, X6, X8
-	VMINPS       X8, X6, X6
-	VSHUFPS      $0x01, X6, X6, X8
-	VMINPS       X8, X6, X6
-	VEXTRACTF128 $0x01, Y7, X8
-	VMAXPS       X8, X7, X7
-	VSHUFPS      $0x0e, X7, X7, X8
-	VMAXPS       X8, X7, X7
-	VSHUFPS      $0x01, X7, X7, X8
-	VMAXPS       X8, X7, X7
-	VSUBSS       X6, X7, X8
-	VDIVSS       X0, X8, X8
-	VMAXSS       X8, X3, X8
-	VANDNPS      X6, X4, X9
-	VANDNPS      X7, X4, X11
-	VCMPSS       $0x1e, X11, X9, X10
-	VANDNPS      X4, X10, X11
-	VXORPS       X11, X8, X8
-	VBLENDVPS    X10, X6, X7, X9
-	VDIVSS       X8, X9, X11
-	VROUNDSS     $0x08, X11, X11, X11
-	VDIVSS       X11, X9, X6
-	VCMPSS       $0x04, X5, X11, X10
-	VBLENDVPS    X10, X6, X8, X8
-	VANDPS       X10, X9, X6
-	VMOVSS       X8, (AX)
-	VMOVSS       X6, (CX)
-	ADDQ         $0x00000004, AX
-	ADDQ         $0x00000004, CX
-	DECQ         SI
-	JNE          scalesFloat16Group
+	VMINPS       Y4, Y2, Y2
+	VMAXPS       Y5, Y3, Y3
+	VEXTRACTF128 $0x01, Y2, X4
+	VMINPS       X4, X2, X2
+	VSHUFPS      $0x0e, X2, X2, X4
+	VMINPS       X4, X2, X2
+	VSHUFPS      $0x01, X2, X2, X4
+	VMINPS       X4, X2, X2
+	VMOVSS       X2, (AX)(DI*4)
+	VEXTRACTF128 $0x01, Y3, X2
+	VMAXPS       X2, X3, X3
+	VSHUFPS      $0x0e, X3, X3, X2
+	VMAXPS       X2, X3, X3
+	VSHUFPS      $0x01, X3, X3, X2
+	VMAXPS       X2, X3, X3
+	VMOVSS       X3, (CX)(DI*4)
+	INCQ         DI
+	CMPQ         DI, SI
+	JLT          scalesFloat16Group
+	MOVL         $0x33d6bf95, DX
+	VMOVD        DX, X0
+	VPBROADCASTD X0, Y0
+	MOVL         $0x80000000, DX
+	VMOVD        DX, X1
+	VPBROADCASTD X1, Y1
+	VBROADCASTSS largest+40(FP), Y2
+	VXORPS       Y3, Y3, Y3
+
+scalesFloat16Eight:
+	VMOVUPS   (AX), Y4
+	VMOVUPS   (CX), Y5
+	VSUBPS    Y4, Y5, Y6
+	VDIVPS    Y2, Y6, Y6
+	VMAXPS    Y6, Y0, Y6
+	VANDNPS   Y4, Y1, Y7
+	VANDNPS   Y5, Y1, Y9
+	VCMPPS    $0x1e, Y9, Y7, Y8
+	VANDNPS   Y1, Y8, Y9
+	VXORPS    Y9, Y6, Y6
+	VBLENDVPS Y8, Y4, Y5, Y7
+	VDIVPS    Y6, Y7, Y9
+	VROUNDPS  $0x08, Y9, Y9
+	VDIVPS    Y9, Y7, Y4
+	VCMPPS    $0x04, Y3, Y9, Y8
+	VBLENDVPS Y8, Y4, Y6, Y6
+	VANDPS    Y8, Y7, Y4
+	VMOVUPS   Y6, (AX)
+	VMOVUPS   Y4, (CX)
+	ADDQ      $0x00000020, AX
+	ADDQ      $0x00000020, CX
+	SUBQ      $0x00000008, SI
+	JG        scalesFloat16Eight
 	VZEROUPPER
 	RET
 
@@ -618,80 +651,90 @@ widenFloat32:
 	RET
 
 // func scalesFloat32AVX2(scales *float32, biases *float32, src *byte, size int, n int, largest float32)
-// Requires: AVX, AVX2, SSE
+// Requires: AVX, AVX2
 TEXT ·scalesFloat32AVX2(SB), NOSPLIT, $0-44
 	MOVQ         scales+0(FP), AX
 	MOVQ         biases+8(FP), CX
 	MOVQ         src+16(FP), DX
 	MOVQ         size+24(FP), BX
 	MOVQ         n+32(FP), SI
-	MOVSS        largest+40(FP), X0
 	MOVL         $0x7f800000, DI
+	VMOVD        DI, X0
+	VPBROADCASTD X0, Y0
+	MOVL         $0xff800000, DI
 	VMOVD        DI, X1
 	VPBROADCASTD X1, Y1
-	MOVL         $0xff800000, DI
-	VMOVD        DI, X2
-	VPBROADCASTD X2, Y2
-	MOVL         $0x33d6bf95, DI
-	VMOVD        DI, X3
-	VPBROADCASTD X3, Y3
-	MOVL         $0x80000000, DI
-	VMOVD        DI, X4
-	VPBROADCASTD X4, Y4
-	VXORPS       X5, X5, X5
+	XORQ         DI, DI
 
 scalesFloat32Group:
-	VMOVAPS Y1, Y6
-	VMOVAPS Y2, Y7
-	VMOVAPS Y1, Y8
-	VMOVAPS Y2, Y9
-	MOVQ    BX, DI
+	VMOVAPS Y0, Y2
+	VMOVAPS Y1, Y3
+	VMOVAPS Y0, Y4
+	VMOVAPS Y1, Y5
+	MOVQ    BX, R8
 
 scalesFloat32Elements:
-	VMOVUPS      (DX), Y10
-	VMOVUPS      32(DX), Y11
-	VMINPS       Y6, Y10, Y6
-	VMAXPS       Y7, Y10, Y7
-	VMINPS       Y8, Y11, Y8
-	VMAXPS       Y9, Y11, Y9
+	VMOVUPS      (DX), Y6
+	VMOVUPS      32(DX), Y7
+	VMINPS       Y2, Y6, Y2
+	VMAXPS       Y3, Y6, Y3
+	VMINPS       Y4, Y7, Y4
+	VMAXPS       Y5, Y7, Y5
 	ADDQ         $0x00000040, DX
-	SUBQ         $0x00000010, DI
+	SUBQ         $0x00000010, R8
 	JNE          scalesFloat32Elements
-	VMINPS       Y8, Y6, Y6
-	VMAXPS       Y9, Y7, Y7
-	VEXTRACTF128 $0x01, Y6, X8
-	VMINPS       X8, X6, X6
-	VSHUFPS      $0x0e, X6, X6, X8
-	VMINPS       X8, X6, X6
-	VSHUFPS      $0x01, X6, X6, X8
-	VMINPS       X8, X6, X6
-	VEXTRACTF128 $0x01, Y7, X8
-	VMAXPS       X8, X7, X7
-	VSHUFPS      $0x0e, X7, X7, X8
-	VMAXPS       X8, X7, X7
-	VSHUFPS      $0x01, X7, X7, X8
-	VMAXPS       X8, X7, X7
-	VSUBSS       X6, X7, X8
-	VDIVSS       X0, X8, X8
-	VMAXSS       X8, X3, X8
-	VANDNPS      X6, X4, X9
-	VANDNPS      X7, X4, X11
-	VCMPSS       $0x1e, X11, X9, X10
-	VANDNPS      X4, X10, X11
-	VXORPS       X11, X8, X8
-	VBLENDVPS    X10, X6, X7, X9
-	VDIVSS       X8, X9, X11
-	VROUNDSS     $0x08, X11, X11, X11
-	VDIVSS       X11, X9, X6
-	VCMPSS       $0x04, X5, X11, X10
-	VBLENDVPS    X10, X6, X8, X8
-	VANDPS       X10, X9, X6
-	VMOVSS       X8, (AX)
-	VMOVSS       X6, (CX)
-	ADDQ         $0x00000004, AX
-	ADDQ         $0x00000004, CX
-	DECQ         SI
-	JNE          scalesFloat32Group
+	VMINPS       Y4, Y2, Y2
+	VMAXPS       Y5, Y3, Y3
+	VEXTRACTF128 $0x01, Y2, X4
+	VMINPS       X4, X2, X2
+	VSHUFPS      $0x0e, X2, X2, X4
+	VMINPS       X4, X2, X2
+	VSHUFPS      $0x01, X2, X2, X4
+	VMINPS       X4, X2, X2
+	VMOVSS       X2, (AX)(DI*4)
+	VEXTRACTF128 $0x01, Y3, X2
+	VMAXPS       X2, X3, X3
+	VSHUFPS      $0x0e, X3, X3, X2
+	VMAXPS       X2, X3, X3
+	VSHUFPS      $0x01, X3, X3, X2
+	VMAXPS       X2, X3, X3
+	VMOVSS       X3, (CX)(DI*4)
+	INCQ         DI
+	CMPQ         DI, SI
+	JLT          scalesFloat32Group
+	MOVL         $0x33d6bf95, DX
+	VMOVD        DX, X0
+	VPBROADCASTD X0, Y0
+	MOVL         $0x80000000, DX
+	VMOVD        DX, X1
+	VPBROADCASTD X1, Y1
+	VBROADCASTSS largest+40(FP), Y2
+	VXORPS       Y3, Y3, Y3
+
+scalesFloat32Eight:
+	VMOVUPS   (AX), Y4
+	VMOVUPS   (CX), Y5
+	VSUBPS    Y4, Y5, Y6
+	VDIVPS    Y2, Y6, Y6
+	VMAXPS    Y6, Y0, Y6
+	VANDNPS   Y4, Y1, Y7
+	VANDNPS   Y5, Y1, Y9
+	VCMPPS    $0x1e, Y9, Y7, Y8
+	VANDNPS   Y1, Y8, Y9
+	VXORPS    Y9, Y6, Y6
+	VBLENDVPS Y8, Y4, Y5, Y7
+	VDIVPS    Y6, Y7, Y9
+	VROUNDPS  $0x08, Y9, Y9
+	VDIVPS    Y9, Y7, Y4
+	VCMPPS    $0x04, Y3, Y9, Y8
+	VBLENDVPS Y8, Y4, Y6, Y6
+	VANDPS    Y8, Y7, Y4
+	VMOVUPS   Y6, (AX)
+	VMOVUPS   Y4, (CX)
+	ADDQ      $0x00000020, AX
+	ADDQ      $0x00000020, CX
+	SUBQ      $0x00000008, SI
+	JG        scalesFloat32Eight
 	VZEROUPPER
 	RET
 
@@ -874,93 +917,307 @@ TEXT ·narrowFloat32AVX2(SB), NOSPLIT, $0-16
 	VZEROUPPER
 	RET
 
-// func dotsAVX2(scores *float32, query *float32, tile *float32, size int, n int)
-// Requires: AVX
-TEXT ·dotsAVX2(SB), NOSPLIT, $0-40
-	MOVQ scores+0(FP), AX
-	MOVQ query+8(FP), CX
-	MOVQ tile+16(FP), DX
-	MOVQ size+24(FP), BX
-	MOVQ n+32(FP), SI
-	SHLQ $0x02, BX
-	LEAQ (BX)(BX*2), DI
+// func dotsBFloat16AVX2(scores *float32, query *float32, rows *byte, size int, n int)
+// Requires: AVX, AVX2, MMX+
+TEXT ·dotsBFloat16AVX2(SB), NOSPLIT, $0-40
+	MOVQ    scores+0(FP), AX
+	MOVQ    query+8(FP), CX
+	MOVQ    rows+16(FP), DX
+	MOVQ    size+24(FP), BX
+	MOVQ    n+32(FP), SI
+	IMUL3Q  $0x02, BX, DI
+	VMOVDQU widening<>+0(SB), Y0
 
-dotsFour:
+dotsFourBFloat16:
 	CMPQ   SI, $0x00000004
-	JLT    dotsFourEnd
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
+	JLT    dotsFourBFloat16End
 	XORQ   R8, R8
 	MOVQ   DX, R9
+	MOVQ   R9, R10
+	ADDQ   DI, R9
+	VXORPS Y1, Y1, Y1
+	MOVQ   R9, R11
+	ADDQ   DI, R9
+	VXORPS Y2, Y2, Y2
+	MOVQ   R9, R12
+	ADDQ   DI, R9
+	VXORPS Y3, Y3, Y3
+	MOVQ   R9, R13
+	ADDQ   DI, R9
+	VXORPS Y4, Y4, Y4
+	LEAQ   (DX)(DI*8), DX
 
-dotsFourElements:
-	VMOVUPS      (CX)(R8*1), Y4
-	VMULPS       (R9), Y4, Y5
+dotsFourBFloat16Elements:
+	PREFETCHT0     (DX)(R8*8)
+	VMOVUPS        (CX)(R8*4), Y5
+	VBROADCASTI128 (R10)(R8*2), Y6
+	VPSHUFB        Y0, Y6, Y6
+	VMULPS         Y5, Y6, Y6
+	VADDPS         Y6, Y1, Y1
+	VBROADCASTI128 (R11)(R8*2), Y6
+	VPSHUFB        Y0, Y6, Y6
+	VMULPS         Y5, Y6, Y6
+	VADDPS         Y6, Y2, Y2
+	VBROADCASTI128 (R12)(R8*2), Y6
+	VPSHUFB        Y0, Y6, Y6
+	VMULPS         Y5, Y6, Y6
+	VADDPS         Y6, Y3, Y3
+	VBROADCASTI128 (R13)(R8*2), Y6
+	VPSHUFB        Y0, Y6, Y6
+	VMULPS         Y5, Y6, Y6
+	VADDPS         Y6, Y4, Y4
+	ADDQ           $0x00000008, R8
+	CMPQ           R8, BX
+	JLT            dotsFourBFloat16Elements
+	VPERM2F128     $0x31, Y3, Y1, Y5
+	VINSERTF128    $0x01, X3, Y1, Y1
+	VADDPS         Y5, Y1, Y1
+	VPERM2F128     $0x31, Y4, Y2, Y5
+	VINSERTF128    $0x01, X4, Y2, Y2
+	VADDPS         Y5, Y2, Y2
+	VUNPCKHPD      Y2, Y1, Y5
+	VUNPCKLPD      Y2, Y1, Y1
+	VADDPS         Y5, Y1, Y1
+	VSHUFPS        $0xdd, Y1, Y1, Y5
+	VSHUFPS        $0x88, Y1, Y1, Y1
+	VADDPS         Y5, Y1, Y1
+	VEXTRACTF128   $0x01, Y1, X5
+	VMOVLHPS       X5, X1, X5
+	VMOVUPS        X5, (AX)
+	MOVQ           R9, DX
+	ADDQ           $0x00000010, AX
+	SUBQ           $0x00000004, SI
+	JMP            dotsFourBFloat16
+
+dotsFourBFloat16End:
+dotsOneBFloat16:
+	CMPQ   SI, $0x00000001
+	JLT    dotsOneBFloat16End
+	XORQ   R8, R8
+	MOVQ   DX, R9
+	MOVQ   R9, R10
+	ADDQ   DI, R9
+	VXORPS Y1, Y1, Y1
+	LEAQ   (DX)(DI*8), DX
+
+dotsOneBFloat16Elements:
+	PREFETCHT0     (DX)(R8*2)
+	VMOVUPS        (CX)(R8*4), Y2
+	VBROADCASTI128 (R10)(R8*2), Y3
+	VPSHUFB        Y0, Y3, Y3
+	VMULPS         Y2, Y3, Y3
+	VADDPS         Y3, Y1, Y1
+	ADDQ           $0x00000008, R8
+	CMPQ           R8, BX
+	JLT            dotsOneBFloat16Elements
+	VEXTRACTF128   $0x01, Y1, X2
+	VADDPS         X2, X1, X1
+	VSHUFPS        $0x0e, X1, X1, X2
+	VADDPS         X2, X1, X1
+	VSHUFPS        $0x01, X1, X1, X2
+	VADDPS         X2, X1, X1
+	VMOVSS         X1, (AX)
+	MOVQ           R9, DX
+	ADDQ           $0x00000004, AX
+	SUBQ           $0x00000001, SI
+	JMP            dotsOneBFloat16
+
+dotsOneBFloat16End:
+	VZEROUPPER
+	RET
+
+// func accumulateBFloat16AVX2(sums *float32, weights *float32, rows *byte, size int, n int)
+// Requires: AVX, AVX2, MMX+
+TEXT ·accumulateBFloat16AVX2(SB), NOSPLIT, $0-40
+	MOVQ    sums+0(FP), AX
+	MOVQ    weights+8(FP), CX
+	MOVQ    rows+16(FP), DX
+	MOVQ    size+24(FP), BX
+	MOVQ    n+32(FP), SI
+	IMUL3Q  $0x02, BX, DI
+	VMOVDQU widening<>+0(SB), Y0
+
+accumulateEightBFloat16:
+	CMPQ    BX, $0x00000040
+	JLT     accumulateEightBFloat16End
+	VMOVUPS (AX), Y1
+	VMOVUPS 32(AX), Y2
+	VMOVUPS 64(AX), Y3
+	VMOVUPS 96(AX), Y4
+	VMOVUPS 128(AX), Y5
+	VMOVUPS 160(AX), Y6
+	VMOVUPS 192(AX), Y7
+	VMOVUPS 224(AX), Y8
+	XORQ    R8, R8
+	MOVQ    DX, R9
+
+accumulateEightBFloat16Rows:
+	PREFETCHT0     (R9)(DI*8)
+	PREFETCHT0     64(R9)(DI*8)
+	VBROADCASTSS   (CX)(R8*4), Y9
+	VBROADCASTI128 (R9), Y10
+	VPSHUFB        Y0, Y10, Y10
+	VMULPS         Y9, Y10, Y10
+	VADDPS         Y10, Y1, Y1
+	VBROADCASTI128 16(R9), Y10
+	VPSHUFB        Y0, Y10, Y10
+	VMULPS         Y9, Y10, Y10
+	VADDPS         Y10, Y2, Y2
+	VBROADCASTI128 32(R9), Y10
+	VPSHUFB        Y0, Y10, Y10
+	VMULPS         Y9, Y10, Y10
+	VADDPS         Y10, Y3, Y3
+	VBROADCASTI128 48(R9), Y10
+	VPSHUFB        Y0, Y10, Y10
+	VMULPS         Y9, Y10, Y10
+	VADDPS         Y10, Y4, Y4
+	VBROADCASTI128 64(R9), Y10
+	VPSHUFB        Y0, Y10, Y10
+	VMULPS         Y9, Y10, Y10
+	VADDPS         Y10, Y5, Y5
+	VBROADCASTI128 80(R9), Y10
+	VPSHUFB        Y0, Y10, Y10
+	VMULPS         Y9, Y10, Y10
+	VADDPS         Y10, Y6, Y6
+	VBROADCASTI128 96(R9), Y10
+	VPSHUFB        Y0, Y10, Y10
+	VMULPS         Y9, Y10, Y10
+	VADDPS         Y10, Y7, Y7
+	VBROADCASTI128 112(R9), Y10
+	VPSHUFB        Y0, Y10, Y10
+	VMULPS         Y9, Y10, Y10
+	VADDPS         Y10, Y8, Y8
+	ADDQ           DI, R9
+	INCQ           R8
+	CMPQ           R8, SI
+	JLT            accumulateEightBFloat16Rows
+	VMOVUPS        Y1, (AX)
+	VMOVUPS        Y2, 32(AX)
+	VMOVUPS        Y3, 64(AX)
+	VMOVUPS        Y4, 96(AX)
+	VMOVUPS        Y5, 128(AX)
+	VMOVUPS        Y6, 160(AX)
+	VMOVUPS        Y7, 192(AX)
+	VMOVUPS        Y8, 224(AX)
+	ADDQ           $0x00000100, AX
+	ADDQ           $0x00000080, DX
+	SUBQ           $0x00000040, BX
+	JMP            accumulateEightBFloat16
+
+accumulateEightBFloat16End:
+accumulateOneBFloat16:
+	CMPQ    BX, $0x00000008
+	JLT     accumulateOneBFloat16End
+	VMOVUPS (AX), Y1
+	XORQ    R8, R8
+	MOVQ    DX, R9
+
+accumulateOneBFloat16Rows:
+	PREFETCHT0     (R9)(DI*8)
+	VBROADCASTSS   (CX)(R8*4), Y2
+	VBROADCASTI128 (R9), Y3
+	VPSHUFB        Y0, Y3, Y3
+	VMULPS         Y2, Y3, Y3
+	VADDPS         Y3, Y1, Y1
+	ADDQ           DI, R9
+	INCQ           R8
+	CMPQ           R8, SI
+	JLT            accumulateOneBFloat16Rows
+	VMOVUPS        Y1, (AX)
+	ADDQ           $0x00000020, AX
+	ADDQ           $0x00000010, DX
+	SUBQ           $0x00000008, BX
+	JMP            accumulateOneBFloat16
+
+accumulateOneBFloat16End:
+	VZEROUPPER
+	RET
+
+// func dotsFloat32AVX2(scores *float32, query *float32, rows *byte, size int, n int)
+// Requires: AVX
+TEXT ·dotsFloat32AVX2(SB), NOSPLIT, $0-40
+	MOVQ   scores+0(FP), AX
+	MOVQ   query+8(FP), CX
+	MOVQ   rows+16(FP), DX
+	MOVQ   size+24(FP), BX
+	MOVQ   n+32(FP), SI
+	IMUL3Q $0x04, BX, DI
+
+dotsFourFloat32:
+	CMPQ   SI, $0x00000004
+	JLT    dotsFourFloat32End
+	XORQ   R8, R8
+	MOVQ   DX, R9
+	MOVQ   R9, R10
+	ADDQ   DI, R9
+	VXORPS Y0, Y0, Y0
+	MOVQ   R9, R11
+	ADDQ   DI, R9
+	VXORPS Y1, Y1, Y1
+	MOVQ   R9, R12
+	ADDQ   DI, R9
+	VXORPS Y2, Y2, Y2
+	MOVQ   R9, R13
+	ADDQ   DI, R9
+	VXORPS Y3, Y3, Y3
+	LEAQ   (DX)(DI*8), DX
+
+dotsFourFloat32Elements:
+	VMOVUPS      (CX)(R8*4), Y4
+	VMOVUPS      (R10)(R8*4), Y5
+	VMULPS       Y4, Y5, Y5
 	VADDPS       Y5, Y0, Y0
-	VMULPS       (R9)(BX*1), Y4, Y5
+	VMOVUPS      (R11)(R8*4), Y5
+	VMULPS       Y4, Y5, Y5
 	VADDPS       Y5, Y1, Y1
-	VMULPS       (R9)(BX*2), Y4, Y5
+	VMOVUPS      (R12)(R8*4), Y5
+	VMULPS       Y4, Y5, Y5
 	VADDPS       Y5, Y2, Y2
-	VMULPS       (R9)(DI*1), Y4, Y4
-	VADDPS       Y4, Y3, Y3
-	ADDQ         $0x00000020, R9
-	ADDQ         $0x00000020, R8
+	VMOVUPS      (R13)(R8*4), Y5
+	VMULPS       Y4, Y5, Y5
+	VADDPS       Y5, Y3, Y3
+	ADDQ         $0x00000008, R8
 	CMPQ         R8, BX
-	JLT          dotsFourElements
+	JLT          dotsFourFloat32Elements
+	VPERM2F128   $0x31, Y2, Y0, Y4
+	VINSERTF128  $0x01, X2, Y0, Y0
+	VADDPS       Y4, Y0, Y0
+	VPERM2F128   $0x31, Y3, Y1, Y4
+	VINSERTF128  $0x01, X3, Y1, Y1
+	VADDPS       Y4, Y1, Y1
+	VUNPCKHPD    Y1, Y0, Y4
+	VUNPCKLPD    Y1, Y0, Y0
+	VADDPS       Y4, Y0, Y0
+	VSHUFPS      $0xdd, Y0, Y0, Y4
+	VSHUFPS      $0x88, Y0, Y0, Y0
+	VADDPS       Y4, Y0, Y0
 	VEXTRACTF128 $0x01, Y0, X4
-	VADDPS       X4, X0, X0
-	VSHUFPS      $0x0e, X0, X0, X4
-	VADDPS       X4, X0, X0
-	VSHUFPS      $0x01, X0, X0, X4
-	VADDPS       X4, X0, X0
-	VMOVSS       X0, (AX)
-	VEXTRACTF128 $0x01, Y1, X0
-	VADDPS       X0, X1, X1
-	VSHUFPS      $0x0e, X1, X1, X0
-	VADDPS       X0, X1, X1
-	VSHUFPS      $0x01, X1, X1, X0
-	VADDPS       X0, X1, X1
-	VMOVSS       X1, 4(AX)
-	VEXTRACTF128 $0x01, Y2, X0
-	VADDPS       X0, X2, X2
-	VSHUFPS      $0x0e, X2, X2, X0
-	VADDPS       X0, X2, X2
-	VSHUFPS      $0x01, X2, X2, X0
-	VADDPS       X0, X2, X2
-	VMOVSS       X2, 8(AX)
-	VEXTRACTF128 $0x01, Y3, X0
-	VADDPS       X0, X3, X3
-	VSHUFPS      $0x0e, X3, X3, X0
-	VADDPS       X0, X3, X3
-	VSHUFPS      $0x01, X3, X3, X0
-	VADDPS       X0, X3, X3
-	VMOVSS       X3, 12(AX)
-	ADDQ         BX, DX
-	ADDQ         BX, DX
-	ADDQ         BX, DX
-	ADDQ         BX, DX
+	VMOVLHPS     X4, X0, X4
+	VMOVUPS      X4, (AX)
+	MOVQ         R9, DX
 	ADDQ         $0x00000010, AX
 	SUBQ         $0x00000004, SI
-	JMP          dotsFour
+	JMP          dotsFourFloat32
 
-dotsFourEnd:
-dotsOne:
+dotsFourFloat32End:
+dotsOneFloat32:
 	CMPQ   SI, $0x00000001
-	JLT    dotsOneEnd
+	JLT    dotsOneFloat32End
+	XORQ   R8, R8
+	MOVQ   DX, R9
+	MOVQ   R9, R10
+	ADDQ   DI, R9
 	VXORPS Y0, Y0, Y0
-	XORQ   DI, DI
-	MOVQ   DX, R8
+	LEAQ   (DX)(DI*8), DX
 
-dotsOneElements:
-	VMOVUPS      (CX)(DI*1), Y1
-	VMULPS       (R8), Y1, Y1
-	VADDPS       Y1, Y0, Y0
-	ADDQ         $0x00000020, R8
-	ADDQ         $0x00000020, DI
-	CMPQ         DI, BX
-	JLT          dotsOneElements
+dotsOneFloat32Elements:
+	VMOVUPS      (CX)(R8*4), Y1
+	VMOVUPS      (R10)(R8*4), Y2
+	VMULPS       Y1, Y2, Y2
+	VADDPS       Y2, Y0, Y0
+	ADDQ         $0x00000008, R8
+	CMPQ         R8, BX
+	JLT          dotsOneFloat32Elements
 	VEXTRACTF128 $0x01, Y0, X1
 	VADDPS       X1, X0, X0
 	VSHUFPS      $0x0e, X0, X0, X1
@@ -968,12 +1225,106 @@ dotsOneElements:
 	VSHUFPS      $0x01, X0, X0, X1
 	VADDPS       X1, X0, X0
 	VMOVSS       X0, (AX)
-	ADDQ         BX, DX
+	MOVQ         R9, DX
 	ADDQ         $0x00000004, AX
 	SUBQ         $0x00000001, SI
-	JMP          dotsOne
+	JMP          dotsOneFloat32
 
-dotsOneEnd:
+dotsOneFloat32End:
+	VZEROUPPER
+	RET
+
+// func accumulateFloat32AVX2(sums *float32, weights *float32, rows *byte, size int, n int)
+// Requires: AVX
+TEXT ·accumulateFloat32AVX2(SB), NOSPLIT, $0-40
+	MOVQ   sums+0(FP), AX
+	MOVQ   weights+8(FP), CX
+	MOVQ   rows+16(FP), DX
+	MOVQ   size+24(FP), BX
+	MOVQ   n+32(FP), SI
+	IMUL3Q $0x04, BX, DI
+
+accumulateEightFloat32:
+	CMPQ    BX, $0x00000040
+	JLT     accumulateEightFloat32End
+	VMOVUPS (AX), Y0
+	VMOVUPS 32(AX), Y1
+	VMOVUPS 64(AX), Y2
+	VMOVUPS 96(AX), Y3
+	VMOVUPS 128(AX), Y4
+	VMOVUPS 160(AX), Y5
+	VMOVUPS 192(AX), Y6
+	VMOVUPS 224(AX), Y7
+	XORQ    R8, R8
+	MOVQ    DX, R9
+
+accumulateEightFloat32Rows:
+	VBROADCASTSS (CX)(R8*4), Y8
+	VMOVUPS      (R9), Y9
+	VMULPS       Y8, Y9, Y9
+	VADDPS       Y9, Y0, Y0
+	VMOVUPS      32(R9), Y9
+	VMULPS       Y8, Y9, Y9
+	VADDPS       Y9, Y1, Y1
+	VMOVUPS      64(R9), Y9
+	VMULPS       Y8, Y9, Y9
+	VADDPS       Y9, Y2, Y2
+	VMOVUPS      96(R9), Y9
+	VMULPS       Y8, Y9, Y9
+	VADDPS       Y9, Y3, Y3
+	VMOVUPS      128(R9), Y9
+	VMULPS       Y8, Y9, Y9
+	VADDPS       Y9, Y4, Y4
+	VMOVUPS      160(R9), Y9
+	VMULPS       Y8, Y9, Y9
+	VADDPS       Y9, Y5, Y5
+	VMOVUPS      192(R9), Y9
+	VMULPS       Y8, Y9, Y9
+	VADDPS       Y9, Y6, Y6
+	VMOVUPS      224(R9), Y9
+	VMULPS       Y8, Y9, Y9
+	VADDPS       Y9, Y7, Y7
+	ADDQ         DI, R9
+	INCQ         R8
+	CMPQ         R8, SI
+	JLT          accumulateEightFloat32Rows
+	VMOVUPS      Y0, (AX)
+	VMOVUPS      Y1, 32(AX)
+	VMOVUPS      Y2, 64(AX)
+	VMOVUPS      Y3, 96(AX)
+	VMOVUPS      Y4, 128(AX)
+	VMOVUPS      Y5, 160(AX)
+	VMOVUPS      Y6, 192(AX)
+	VMOVUPS      Y7, 224(AX)
+	ADDQ         $0x00000100, AX
+	ADDQ         $0x00000100, DX
+	SUBQ         $0x00000040, BX
+	JMP          accumulateEightFloat32
+
+accumulateEightFloat32End:
+accumulateOneFloat32:
+	CMPQ    BX, $0x00000008
+	JLT     accumulateOneFloat32End
+	VMOVUPS (AX), Y0
+	XORQ    R8, R8
+	MOVQ    DX, R9
+
+accumulateOneFloat32Rows:
+	VBROADCASTSS (CX)(R8*4), Y1
+	VMOVUPS      (R9), Y2
+	VMULPS       Y1, Y2, Y2
+	VADDPS       Y2, Y0, Y0
+	ADDQ         DI, R9
+	INCQ         R8
+	CMPQ         R8, SI
+	JLT          accumulateOneFloat32Rows
+	VMOVUPS      Y0, (AX)
+	ADDQ         $0x00000020, AX
+	ADDQ         $0x00000020, DX
+	SUBQ         $0x00000008, BX
+	JMP          accumulateOneFloat32
+
+accumulateOneFloat32End:
 	VZEROUPPER
 	RET
 
@@ -1052,91 +1403,5 @@ expsLoop:
 	ADDQ      $0x00000020, AX
 	SUBQ      $0x00000008, CX
 	JNE       expsLoop
-	VZEROUPPER
-	RET
-
-// func accumulateAVX2(sums *float32, weights *float32, tile *float32, size int, n int)
-// Requires: AVX
-TEXT ·accumulateAVX2(SB), NOSPLIT, $0-40
-	MOVQ sums+0(FP), AX
-	MOVQ weights+8(FP), CX
-	MOVQ tile+16(FP), DX
-	MOVQ size+24(FP), BX
-	MOVQ n+32(FP), SI
-	MOVQ BX, DI
-	SHLQ $0x02, DI
-
-accumulateEight:
-	CMPQ    BX, $0x00000040
-	JLT     accumulateEightEnd
-	VMOVUPS (AX), Y0
-	VMOVUPS 32(AX), Y1
-	VMOVUPS 64(AX), Y2
-	VMOVUPS 96(AX), Y3
-	VMOVUPS 128(AX), Y4
-	VMOVUPS 160(AX), Y5
-	VMOVUPS 192(AX), Y6
-	VMOVUPS 224(AX), Y7
-	XORQ    R8, R8
-	MOVQ    DX, R9
-
-accumulateEightRows:
-	VBROADCASTSS (CX)(R8*4), Y8
-	VMULPS       (R9), Y8, Y9
-	VADDPS       Y9, Y0, Y0
-	VMULPS       32(R9), Y8, Y9
-	VADDPS       Y9, Y1, Y1
-	VMULPS       64(R9), Y8, Y9
-	VADDPS       Y9, Y2, Y2
-	VMULPS       96(R9), Y8, Y9
-	VADDPS       Y9, Y3, Y3
-	VMULPS       128(R9), Y8, Y9
-	VADDPS       Y9, Y4, Y4
-	VMULPS       160(R9), Y8, Y9
-	VADDPS       Y9, Y5, Y5
-	VMULPS       192(R9), Y8, Y9
-	VADDPS       Y9, Y6, Y6
-	VMULPS       224(R9), Y8, Y8
-	VADDPS       Y8, Y7, Y7
-	ADDQ         DI, R9
-	INCQ         R8
-	CMPQ         R8, SI
-	JLT          accumulateEightRows
-	VMOVUPS      Y0, (AX)
-	VMOVUPS      Y1, 32(AX)
-	VMOVUPS      Y2, 64(AX)
-	VMOVUPS      Y3, 96(AX)
-	VMOVUPS      Y4, 128(AX)
-	VMOVUPS      Y5, 160(AX)
-	VMOVUPS      Y6, 192(AX)
-	VMOVUPS      Y7, 224(AX)
-	ADDQ         $0x00000100, AX
-	ADDQ         $0x00000100, DX
-	SUBQ         $0x00000040, BX
-	JMP          accumulateEight
-
-accumulateEightEnd:
-accumulateOne:
-	CMPQ    BX, $0x00000008
-	JLT     accumulateOneEnd
-	VMOVUPS (AX), Y0
-	XORQ    R8, R8
-	MOVQ    DX, R9
-
-accumulateOneRows:
-	VBROADCASTSS (CX)(R8*4), Y1
-	VMULPS       (R9), Y1, Y1
-	VADDPS       Y1, Y0, Y0
-	ADDQ         DI, R9
-	INCQ         R8
-	CMPQ         R8, SI
-	JLT          accumulateOneRows
-	VMOVUPS      Y0, (AX)
-	ADDQ         $0x00000020, AX
-	ADDQ         $0x00000020, DX
-	SUBQ         $0x00000008, BX
-	JMP          accumulateOne
-
-accumulateOneEnd:
 	VZEROUPPER
 	RET

@@ -169,6 +169,22 @@ func TestTwins(t *testing.T) {
 			plainGo.accumulate(want, weights, tile)
 			what, at = "accumulate", differ(got, want)
 		}
+		if at < 0 && k.dotsBFloat16 != nil {
+			stored := make([]byte, 2*len(tile))
+			for i, v := range tile {
+				storeFloat(ring.BFloat16, stored[2*i:], v)
+			}
+			plainGo.widen(tile, ring.BFloat16, stored)
+			got, want = make([]float32, rows), make([]float32, rows)
+			k.dotsBFloat16(got, query, stored)
+			plainGo.dots(want, query, tile)
+			if what, at = "dots of bfloat16", differ(got, want); at < 0 {
+				got, want = append([]float32{}, query...), append([]float32{}, query...)
+				k.accumulateBFloat16(got, weights, stored)
+				plainGo.accumulate(want, weights, tile)
+				what, at = "accumulate of bfloat16", differ(got, want)
+			}
+		}
 		if at < 0 {
 			got, want = append([]float32{}, tile...), append([]float32{}, tile...)
 			for i := range tile {

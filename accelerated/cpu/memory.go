@@ -2,6 +2,7 @@ package cpu
 
 import (
 	"math"
+	"slices"
 	"sync"
 	"unsafe"
 
@@ -38,28 +39,29 @@ const (
 type pool struct {
 	mu    sync.Mutex
 	live  map[*Buffer]struct{}
-	free  []*Buffer
+	free  []*Buffer // the one freed last is last
 	stats accelerated.Stats
 	peak  int // most bytes that were live at once
 }
 
 // take returns a live buffer of the given size: the smallest free one that
-// fits without wasting more than a quarter, or a new one.
+// fits and is at most a quarter larger than a new one would be, or a new one.
 func (p *pool) take(size int) (*Buffer, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	best := -1
+	if size > math.MaxInt/2 {
+		return nil, errTooLarge
+	}
+	best, most := -1, capacity(size)+max(size/4, 4096)
 	for i, b := range p.free {
-		if n := b.capacity(); n >= size && n <= size+max(size/4, 4096) && (best < 0 || n < p.free[best].capacity()) {
+		if n := b.capacity(); n >= size && n <= most && (best < 0 || n < p.free[best].capacity()) {
 			best = i
 		}
 	}
 	var b *Buffer
 	if best >= 0 {
 		b = p.free[best]
-		last := len(p.free) - 1
-		p.free[best] = p.free[last]
-		p.free = p.free[:last]
+		p.free = slices.Delete(p.free, best, best+1)
 		p.stats.PoolBytes -= b.capacity()
 	} else {
 		var err error
@@ -95,12 +97,14 @@ func (p *pool) give(b *Buffer) {
 	delete(p.live, b)
 	p.stats.Live--
 	p.stats.LiveBytes -= b.capacity()
-	if p.stats.PoolBytes+b.capacity() <= max(keepFree, p.peak) {
-		p.free = append(p.free, b)
-		p.stats.PoolBytes += b.capacity()
-		return
+	p.free = append(p.free, b)
+	p.stats.PoolBytes += b.capacity()
+	// What was freed last is the likeliest to be asked for again.
+	for p.stats.PoolBytes > max(keepFree, p.peak) {
+		p.stats.PoolBytes -= p.free[0].capacity()
+		p.free[0].release()
+		p.free = slices.Delete(p.free, 0, 1)
 	}
-	b.release()
 }
 
 // empty gives everything back to the system, live buffers too.
@@ -116,15 +120,20 @@ func (p *pool) empty() {
 	p.live, p.free, p.stats = nil, nil, accelerated.Stats{}
 }
 
-func newBuffer(size int) (*Buffer, error) {
-	if size > math.MaxInt-2*hugePage {
-		return nil, errTooLarge
+// capacity is that of a new buffer: a mapped one fills huge pages.
+func capacity(size int) int {
+	if size < mapFrom {
+		return size
 	}
+	return (size+slack+hugePage-1)/hugePage*hugePage - slack
+}
+
+func newBuffer(size int) (*Buffer, error) {
 	if size < mapFrom {
 		return &Buffer{whole: make([]byte, size+slack+accelerated.Align)}, nil
 	}
 	// One huge page more than needed, so that the buffer can begin on one.
-	whole, err := mapMemory((size+slack+hugePage-1)/hugePage*hugePage + hugePage)
+	whole, err := mapMemory(capacity(size) + slack + hugePage)
 	if err != nil {
 		return nil, err
 	}

@@ -58,10 +58,16 @@ func narrowFloat16AVX2(dst *byte, src *float32)
 func narrowFloat32AVX2(dst *byte, src *float32)
 
 //go:noescape
-func dotsAVX2(scores *float32, query *float32, tile *float32, size int, n int)
+func dotsBFloat16AVX2(scores *float32, query *float32, rows *byte, size int, n int)
+
+//go:noescape
+func accumulateBFloat16AVX2(sums *float32, weights *float32, rows *byte, size int, n int)
+
+//go:noescape
+func dotsFloat32AVX2(scores *float32, query *float32, rows *byte, size int, n int)
+
+//go:noescape
+func accumulateFloat32AVX2(sums *float32, weights *float32, rows *byte, size int, n int)
 
 //go:noescape
 func expsAVX2(x *float32, n int, most float32)
-
-//go:noescape
-func accumulateAVX2(sums *float32, weights *float32, tile *float32, size int, n int)

@@ -21,6 +21,10 @@ func main() {
 	for i, eighth := range []uint32{0, 4, 1, 5, 2, 6, 3, 7} {
 		DATA(4*i, U32(eighth))
 	}
+	widening = GLOBL("widening", RODATA|NOPTR)
+	for i := range 8 {
+		DATA(4*i, U32(0x00008080|uint32(2*i)<<16|uint32(2*i+1)<<24))
+	}
 	stream()
 	scatter()
 	fence()
@@ -31,33 +35,52 @@ func main() {
 		dequantize(t)
 	}
 	narrow()
-	dots()
+	for _, t := range []elements{types[0], types[2]} {
+		dots(t)
+		accumulate(t)
+	}
 	exps()
-	accumulate()
 	Generate()
 }
 
 // elements is a data type: how eight of its elements are loaded as float32, and
 // how eight float32 are rounded to it.
 type elements struct {
-	name  string
-	size  int
-	load  func(m Mem, to VecVirtual)
-	round func(v VecVirtual)
+	name    string
+	size    int
+	stored  bool   // in a store, whose rows are not in the cache; a tile is
+	prepare func() // comes before load in a function
+	load    func(m Mem, to VecVirtual)
+	round   func(v VecVirtual)
 }
 
 var types = []elements{
-	{"BFloat16", 2, func(m Mem, to VecVirtual) {
-		VPMOVZXWD(m, to)
-		VPSLLD(U8(16), to, to)
-	}, roundBFloat16},
-	{"Float16", 2, func(m Mem, to VecVirtual) { VCVTPH2PS(m, to) }, func(v VecVirtual) {
+	{"BFloat16", 2, true, prepareWidening, widenBFloat16, roundBFloat16},
+	{"Float16", 2, true, func() {}, func(m Mem, to VecVirtual) { VCVTPH2PS(m, to) }, func(v VecVirtual) {
 		half := XMM()
 		VCVTPS2PH(U8(0), v, half)
 		VCVTPH2PS(half, v)
 	}},
-	{"Float32", 4, func(m Mem, to VecVirtual) { VMOVUPS(m, to) }, func(VecVirtual) {}},
+	{"Float32", 4, false, func() {}, func(m Mem, to VecVirtual) { VMOVUPS(m, to) }, func(VecVirtual) {}},
 }
+
+// wide holds the constant of widenBFloat16.
+var wide VecVirtual
+
+func prepareWidening() {
+	wide = YMM()
+	VMOVDQU(widening, wide)
+}
+
+// widenBFloat16 puts zeros below eight elements. The load that fills both halves
+// is no dearer than a plain one, and saves what would move elements across.
+func widenBFloat16(m Mem, to VecVirtual) {
+	VBROADCASTI128(m, to)
+	VPSHUFB(wide, to, to)
+}
+
+// widening selects the elements of each half, each into the upper bytes of four.
+var widening Mem
 
 // constant is a float32 in all eight lanes.
 func constant(bits uint32) VecVirtual {
@@ -190,6 +213,7 @@ func widen(t elements) {
 	TEXT("widen"+t.name+"AVX2", NOSPLIT, "func(dst *float32, src *byte, n int)")
 	Pragma("noescape")
 	dst, src, n := Load(Param("dst"), GP64()), Load(Param("src"), GP64()), Load(Param("n"), GP64())
+	t.prepare()
 	v := YMM()
 	i := GP64()
 	XORQ(i, i)
@@ -217,21 +241,21 @@ func fold(v VecVirtual, combine func(a, b, to Register)) Register {
 }
 
 // scales finds the scale and the bias, unrounded, of each of n groups of size
-// elements, a multiple of 32.
+// elements, a multiple of 32. It writes eight at a time: up to 7 behind the last
+// are overwritten.
 func scales(t elements) {
 	TEXT("scales"+t.name+"AVX2", NOSPLIT, "func(scales, biases *float32, src *byte, size, n int, largest float32)")
 	Pragma("noescape")
 	scales, biases := Load(Param("scales"), GP64()), Load(Param("biases"), GP64())
 	src := Load(Param("src"), GP64())
 	size, n := Load(Param("size"), GP64()), Load(Param("n"), GP64())
-	largest := Load(Param("largest"), XMM()).(VecVirtual)
+	t.prepare()
 
+	// First the least and the greatest element of each group, in the place of
+	// scales and biases.
 	low0, high0 := constant(0x7F800000), constant(0xFF800000)
-	smallest := float(1e-7).AsX()
-	sign := constant(0x80000000).AsX()
-	zero := XMM()
-	VXORPS(zero, zero, zero)
-
+	group := GP64()
+	XORQ(group, group)
 	Label("scales" + t.name + "Group")
 	low, high := YMM(), YMM()
 	low2, high2 := YMM(), YMM()
@@ -256,32 +280,47 @@ func scales(t elements) {
 	JNE(LabelRef("scales" + t.name + "Elements"))
 	VMINPS(low2, low, low)
 	VMAXPS(high2, high, high)
-	mn := fold(low, func(a, b, to Register) { VMINPS(b, a, to) })
-	mx := fold(high, func(a, b, to Register) { VMAXPS(b, a, to) })
+	VMOVSS(fold(low, func(a, b, to Register) { VMINPS(b, a, to) }), Mem{Base: scales, Index: group, Scale: 4})
+	VMOVSS(fold(high, func(a, b, to Register) { VMAXPS(b, a, to) }), Mem{Base: biases, Index: group, Scale: 4})
+	INCQ(group)
+	CMPQ(group, n)
+	JLT(LabelRef("scales" + t.name + "Group"))
 
-	scale, bias, edge, near, x := XMM(), XMM(), XMM(), XMM(), XMM()
-	VSUBSS(mn, mx, scale)
-	VDIVSS(largest, scale, scale)
-	VMAXSS(scale, smallest, scale) // a NaN stays
+	// Then the arithmetic, eight groups at once.
+	smallest, sign, largest, zero := float(1e-7), constant(0x80000000), YMM(), YMM()
+	l, err := Param("largest").Resolve()
+	if err != nil {
+		panic(err)
+	}
+	VBROADCASTSS(l.Addr, largest)
+	VXORPS(zero, zero, zero)
+	Label("scales" + t.name + "Eight")
+	mn, mx := YMM(), YMM()
+	VMOVUPS(Mem{Base: scales}, mn)
+	VMOVUPS(Mem{Base: biases}, mx)
+	scale, bias, edge, near, x := YMM(), YMM(), YMM(), YMM(), YMM()
+	VSUBPS(mn, mx, scale)
+	VDIVPS(largest, scale, scale)
+	VMAXPS(scale, smallest, scale) // a NaN stays
 	// near: the lower end is the farther one from zero, |low| > |high|.
 	VANDNPS(mn, sign, edge)
 	VANDNPS(mx, sign, x)
-	VCMPSS(Imm(30), x, edge, near)
+	VCMPPS(Imm(30), x, edge, near)
 	VANDNPS(sign, near, x)
 	VXORPS(x, scale, scale)
 	VBLENDVPS(near, mn, mx, edge)
-	VDIVSS(scale, edge, x)
-	VROUNDSS(Imm(8), x, x, x)
-	VDIVSS(x, edge, bias)
-	VCMPSS(Imm(4), zero, x, near) // not 0, or NaN
+	VDIVPS(scale, edge, x)
+	VROUNDPS(Imm(8), x, x)
+	VDIVPS(x, edge, bias)
+	VCMPPS(Imm(4), zero, x, near) // not 0, or NaN
 	VBLENDVPS(near, bias, scale, scale)
 	VANDPS(near, edge, bias)
-	VMOVSS(scale, Mem{Base: scales})
-	VMOVSS(bias, Mem{Base: biases})
-	ADDQ(U32(4), scales)
-	ADDQ(U32(4), biases)
-	DECQ(n)
-	JNE(LabelRef("scales" + t.name + "Group"))
+	VMOVUPS(scale, Mem{Base: scales})
+	VMOVUPS(bias, Mem{Base: biases})
+	ADDQ(U32(32), scales)
+	ADDQ(U32(32), biases)
+	SUBQ(U32(8), n)
+	JG(LabelRef("scales" + t.name + "Eight"))
 	VZEROUPPER()
 	RET()
 }
@@ -305,6 +344,7 @@ func pack(t elements) {
 	VXORPS(zero, zero, zero)
 	// Packing works within halves; this puts the eighths in order.
 	VMOVDQU(permutation, order)
+	t.prepare()
 	TESTQ(n, n)
 	JE(LabelRef("pack" + t.name + "End"))
 
@@ -398,59 +438,91 @@ func dequantize(t elements) {
 	RET()
 }
 
-// dots is the kernel of that name: n rows of size elements, a multiple of 8.
-func dots() {
-	TEXT("dotsAVX2", NOSPLIT, "func(scores, query, tile *float32, size, n int)")
-	Pragma("noescape")
-	scores, query, tile := Load(Param("scores"), GP64()), Load(Param("query"), GP64()), Load(Param("tile"), GP64())
-	size, n := Load(Param("size"), GP64()), Load(Param("n"), GP64())
-	SHLQ(Imm(2), size) // bytes
-	threeRows := GP64()
-	LEAQ(Mem{Base: size, Index: size, Scale: 2}, threeRows)
+// rowsAhead is how many rows ahead of use dots and accumulate fetch what is
+// stored. What lies behind the last row is fetched in vain.
+const rowsAhead = 8
 
-	// rows sums some rows at once, so that their sums do not wait for each other.
-	rows := func(label string, count int) {
+// dots is the kernel of that name: n rows of size elements, a multiple of 8.
+func dots(t elements) {
+	TEXT("dots"+t.name+"AVX2", NOSPLIT, "func(scores, query *float32, rows *byte, size, n int)")
+	Pragma("noescape")
+	scores, query, rows := Load(Param("scores"), GP64()), Load(Param("query"), GP64()), Load(Param("rows"), GP64())
+	size, n := Load(Param("size"), GP64()), Load(Param("n"), GP64())
+	stride := GP64()
+	IMUL3Q(U8(t.size), size, stride)
+	t.prepare()
+
+	// sums takes so many rows at once, whose sums do not wait for each other.
+	sums := func(label string, count int, store func(sums []VecVirtual)) {
+		label += t.name
 		Label(label)
 		CMPQ(n, U32(count))
 		JLT(LabelRef(label + "End"))
+		i, next := GP64(), GP64()
+		XORQ(i, i)
+		MOVQ(rows, next)
+		var at []Mem
 		var sums []VecVirtual
 		for range count {
-			s := YMM()
+			row, s := GP64(), YMM()
+			MOVQ(next, row)
+			ADDQ(stride, next)
+			at = append(at, Mem{Base: row, Index: i, Scale: uint8(t.size)})
 			VXORPS(s, s, s)
 			sums = append(sums, s)
 		}
-		i, row := GP64(), GP64()
-		XORQ(i, i)
-		MOVQ(tile, row)
+		ahead := GP64()
+		LEAQ(Mem{Base: rows, Index: stride, Scale: rowsAhead}, ahead)
 		Label(label + "Elements")
-		q := YMM()
-		VMOVUPS(Mem{Base: query, Index: i, Scale: 1}, q)
-		at := []Mem{{Base: row}, {Base: row, Index: size, Scale: 1}, {Base: row, Index: size, Scale: 2}, {Base: row, Index: threeRows, Scale: 1}}
-		for r := range count {
-			p := YMM()
-			VMULPS(at[r], q, p)
-			VADDPS(p, sums[r], sums[r])
+		if t.stored {
+			PREFETCHT0(Mem{Base: ahead, Index: i, Scale: uint8(count * t.size)})
 		}
-		ADDQ(U32(32), row)
-		ADDQ(U32(32), i)
+		q := YMM()
+		VMOVUPS(Mem{Base: query, Index: i, Scale: 4}, q)
+		for r, s := range sums {
+			p := YMM()
+			t.load(at[r], p)
+			VMULPS(q, p, p)
+			VADDPS(p, s, s)
+		}
+		ADDQ(U32(8), i)
 		CMPQ(i, size)
 		JLT(LabelRef(label + "Elements"))
-		for r := range count {
-			s := fold(sums[r], func(a, b, to Register) { VADDPS(b, a, to) })
-			VMOVSS(s, Mem{Base: scores, Disp: 4 * r})
-		}
-		for range count {
-			ADDQ(size, tile)
-		}
+		store(sums)
+		MOVQ(next, rows)
 		ADDQ(U32(4*count), scores)
 		SUBQ(U32(count), n)
 		JMP(LabelRef(label))
 		Label(label + "End")
 	}
-	rows("dotsFour", 4)
-	rows("dotsOne", 1)
+	sums("dotsFour", 4, func(s []VecVirtual) {
+		VMOVUPS(foldFour(s), Mem{Base: scores})
+	})
+	sums("dotsOne", 1, func(s []VecVirtual) {
+		VMOVSS(fold(s[0], func(a, b, to Register) { VADDPS(b, a, to) }), Mem{Base: scores})
+	})
 	VZEROUPPER()
 	RET()
+}
+
+// foldFour is the sums of the lanes of four vectors, in the order of fold. It
+// changes them.
+func foldFour(v []VecVirtual) Register {
+	x := YMM()
+	for i := range 2 { // into each half the sums of one vector
+		VPERM2F128(Imm(0x31), v[2+i], v[i], x)
+		VINSERTF128(Imm(1), v[2+i].AsX(), v[i], v[i])
+		VADDPS(x, v[i], v[i])
+	}
+	VUNPCKHPD(v[1], v[0], x)
+	VUNPCKLPD(v[1], v[0], v[0])
+	VADDPS(x, v[0], v[0])
+	VSHUFPS(Imm(0xDD), v[0], v[0], x)
+	VSHUFPS(Imm(0x88), v[0], v[0], v[0])
+	VADDPS(x, v[0], v[0])
+	VEXTRACTF128(Imm(1), v[0], x.AsX())
+	VMOVLHPS(x.AsX(), v[0].AsX(), x.AsX())
+	return x.AsX()
 }
 
 // exps is the kernel of that name for n elements, a multiple of 8.
@@ -506,16 +578,17 @@ func exps() {
 
 // accumulate is the kernel of that name: n rows of size elements, a multiple
 // of 8.
-func accumulate() {
-	TEXT("accumulateAVX2", NOSPLIT, "func(sums, weights, tile *float32, size, n int)")
+func accumulate(t elements) {
+	TEXT("accumulate"+t.name+"AVX2", NOSPLIT, "func(sums, weights *float32, rows *byte, size, n int)")
 	Pragma("noescape")
-	sums, weights, tile := Load(Param("sums"), GP64()), Load(Param("weights"), GP64()), Load(Param("tile"), GP64())
+	sums, weights, rows := Load(Param("sums"), GP64()), Load(Param("weights"), GP64()), Load(Param("rows"), GP64())
 	size, n := Load(Param("size"), GP64()), Load(Param("n"), GP64())
 	stride := GP64()
-	MOVQ(size, stride)
-	SHLQ(Imm(2), stride)
+	IMUL3Q(U8(t.size), size, stride)
+	t.prepare()
 	// Some vectors of the sums stay in registers over all rows.
 	vectors := func(label string, count int) {
+		label += t.name
 		Label(label)
 		CMPQ(size, U32(8*count))
 		JLT(LabelRef(label + "End"))
@@ -527,13 +600,17 @@ func accumulate() {
 		}
 		i, row := GP64(), GP64()
 		XORQ(i, i)
-		MOVQ(tile, row)
+		MOVQ(rows, row)
 		Label(label + "Rows")
+		for line := 0; t.stored && line < 8*t.size*count; line += 64 {
+			PREFETCHT0(Mem{Base: row, Index: stride, Scale: rowsAhead, Disp: line})
+		}
 		w := YMM()
 		VBROADCASTSS(Mem{Base: weights, Index: i, Scale: 4}, w)
 		for j := range count {
 			p := YMM()
-			VMULPS(Mem{Base: row, Disp: 32 * j}, w, p)
+			t.load(Mem{Base: row, Disp: 8 * t.size * j}, p)
+			VMULPS(w, p, p)
 			VADDPS(p, s[j], s[j])
 		}
 		ADDQ(stride, row)
@@ -544,7 +621,7 @@ func accumulate() {
 			VMOVUPS(s[j], Mem{Base: sums, Disp: 32 * j})
 		}
 		ADDQ(U32(32*count), sums)
-		ADDQ(U32(32*count), tile)
+		ADDQ(U32(8*t.size*count), rows)
 		SUBQ(U32(8*count), size)
 		JMP(LabelRef(label))
 		Label(label + "End")
