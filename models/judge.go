@@ -315,20 +315,19 @@ func runs(columns, tokens []int) bool {
 
 // mask judges a mask alone: its extents, and how many columns each query sees.
 func (j *Judge) mask(e *Expect, got *ring.Mask) *Violation {
-	if !j.on(RuleMaskFits) {
-		return nil
-	}
 	f := &e.Mask
-	if f.Null || got.N == 0 {
-		if f.Null != (got.N == 0) {
-			return broken(RuleMaskFits, "whether there is no mask", got.N == 0, f.Null)
+	if f.Padding != nil { // of recurrent state: all that a query sees of it
+		if flat := slices.Concat(f.Padding...); j.on(RuleNoGhost) && !slices.Equal(got.Data, flat) {
+			return broken(RuleNoGhost, "mask", got.Data, flat)
 		}
 		return nil
 	}
-	if f.Padding != nil {
-		flat := slices.Concat(f.Padding...)
-		if !slices.Equal(got.Data, flat) {
-			return broken(RuleMaskFits, "mask", got.Data, flat)
+	if !j.on(RuleMaskFits) {
+		return nil
+	}
+	if f.Null || got.N == 0 {
+		if f.Null != (got.N == 0) {
+			return broken(RuleMaskFits, "whether there is no mask", got.N == 0, f.Null)
 		}
 		return nil
 	}

@@ -313,7 +313,7 @@ func (c *cache) rulePrepare(op *corpus.Op) ruling {
 	case c.slots != nil && lengths != nil && right != nil && !even(lengths, right):
 		return refused("shape")
 	case c.slots != nil:
-		return need(lengths != nil && c.slots.lengths == nil)
+		return need(lengths != nil) // what was announced before is replaced
 	case op.RightPadded != nil:
 		return outside
 	case c.pending:

@@ -126,6 +126,9 @@ func Generate(src Source, d Domain) corpus.Case {
 			break
 		}
 	}
+	for range 4 { // wherever it has come to
+		g.offend(g.any())
+	}
 	return g.c
 }
 

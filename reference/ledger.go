@@ -89,7 +89,7 @@ var Ledger = []Quirk{
 	{
 		ID: "M35", Link: "https://github.com/ml-explore/mlx-lm/issues/1631",
 		Sentence: "A merge forgets the sinks of a ring, and the next decode overwrites the first of them.",
-		Case:     "M35", Step: 5, Field: "stored", MLXLM: "[[9,2,7,8]]", Exact: "error:keep",
+		Case:     "M35", Step: 6, Field: "stored", MLXLM: "[[9,2,7,8]]", Exact: "error:keep",
 	},
 	{
 		ID: "M36", Link: "https://github.com/ml-explore/mlx-lm/issues/1573",
@@ -386,7 +386,7 @@ var Ledger = []Quirk{
 	{
 		ID: "D-30", Link: "https://github.com/ml-explore/mlx-lm/issues/1631",
 		Sentence: "A merge accepts rings with sinks, and forgets how many they keep.",
-		Case:     "D-30", Step: 4, Field: "stored", MLXLM: "[[7,4,5,6]]", Exact: "error:keep",
+		Case:     "D-30", Step: 5, Field: "stored", MLXLM: "[[7,4,5,6]]", Exact: "error:keep",
 	},
 
 	// Defects of mlx-lm.

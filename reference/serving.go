@@ -326,6 +326,7 @@ func (s *Snapshot) rotating() *RotatingKVCache {
 func MergeRows(sources []Cache) (*BatchRotatingKVCache, error) {
 	const op = "merge"
 	var rows []*RotatingKVCache
+	var rowless []*BatchRotatingKVCache // which must agree with the others, too
 	for _, source := range sources {
 		switch c := source.(type) {
 		case *RotatingKVCache:
@@ -333,6 +334,9 @@ func MergeRows(sources []Cache) (*BatchRotatingKVCache, error) {
 		case *BatchRotatingKVCache:
 			if c.rows.Pending() {
 				return nil, &ring.PendingPaddingError{Op: op}
+			}
+			if c.rows.BatchSize() == 0 {
+				rowless = append(rowless, c)
 			}
 			for i := range c.rows.BatchSize() {
 				row, err := c.Extract(i)
@@ -343,6 +347,17 @@ func MergeRows(sources []Cache) (*BatchRotatingKVCache, error) {
 			}
 		default:
 			return nil, &ring.NotSupportedError{Op: op, Kind: "a source that is no ring"}
+		}
+	}
+	if len(rows) == 0 {
+		return MergeRotating(nil)
+	}
+	for _, c := range rowless {
+		if got, want := c.rows.p.MaxSize, rows[0].maxSize; got != want {
+			return nil, &ring.MaxSizeError{Op: op, Got: got, Want: want}
+		}
+		if c.format != rows[0].format {
+			return nil, &ring.QuantError{Op: op, GroupSize: c.format.GroupSize, Bits: c.format.Bits}
 		}
 	}
 	return MergeRotating(rows)

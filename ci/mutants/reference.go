@@ -1397,4 +1397,28 @@ var ofReference = []mutant{
 		new:   "if rows := t.Rows(); rows != len(c.offset) && len(c.offset) > 99 {",
 		kills: []string{"item-085"},
 	},
+	{
+		name: "quantize counts one code too many", file: "reference/quantize.go",
+		old: "func largestCode(bits int) float32 { return float32(int(1)<<bits - 1) }", new: "func largestCode(bits int) float32 { return float32(int(1) << bits) }",
+	},
+	{
+		name: "quantize's edge where both ends are as far", file: "reference/quantize.go",
+		old: "if !(abs(low) > abs(high)) {", new: "if !(abs(low) >= abs(high)) {",
+	},
+	{
+		name: "quantize forgets that zero has a code", file: "reference/quantize.go",
+		old: "		scale, bias = edge/zero, edge\n", new: "		bias = edge\n",
+	},
+	{
+		name: "quantize rounds down", file: "reference/quantize.go",
+		old: "code := roundToEven((v - bias) / scale)", new: "code := float32(int((v - bias) / scale))",
+	},
+	{
+		name: "quantize packs one bit on", file: "reference/quantize.go",
+		old: "stream |= uint32(code) << held", new: "stream |= uint32(code) << (held + 1)",
+	},
+	{
+		name: "quantize wraps the largest code", file: "reference/quantize.go",
+		old: "			code = largest\n", new: "			code = 0\n",
+	},
 }
