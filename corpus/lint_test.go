@@ -51,6 +51,9 @@ func TestLint(t *testing.T) {
 			`operation 3 (finalize): cache: "x" is no cache any more, or was never made`,
 			`operation 8 (load): file: no operation before this one saves "f"`,
 		}},
+		"refused mask": {exact(caseOf(batch, `{"op":"mask","cache":"b","n":0,"want":{"error":"range","state":{"idx":0}}}`, `{"op":"mask","cache":"b","n":1,"want":{"state":{"idx":0}}}`)), []string{
+			"operation 2 (mask): want.state: mask has no such result",
+		}},
 		"snapshots": {exact(caseOf(batch, `{"op":"snapshot","cache":"b","as":"s"}`, `{"op":"snapshot","cache":"b","as":"s"}`, `{"op":"restore","cache":"b","from":"s"}`, `{"op":"adopt","out":"c","from":"s","want":{"state":{"ends":null}}}`, `{"op":"adopt","out":"d","from":"t"}`)), []string{
 			`operation 2 (snapshot): as: "s" is the name of a snapshot already; names are given once`,
 			`operation 5 (adopt): from: no operation before this one takes a snapshot "t"`,

@@ -321,7 +321,7 @@ func (p *process) exchange(ctx context.Context, request []byte, limit time.Durat
 		p.end()
 		return nil, ctx.Err()
 	case timedOut:
-		return nil, p.slowFault(fmt.Sprintf("did not answer within %v", limit))
+		return nil, p.slowFault(fmt.Sprintf("did not answer within %v (is each answer one line, and flushed?)", limit))
 	case errors.Is(err, errLineTooLong):
 		return nil, p.slowFault("sent " + err.Error())
 	case err != nil:

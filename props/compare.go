@@ -532,8 +532,8 @@ func (x *comparison) equalRealQueries(i int, want, got *ring.Mask) bool {
 	return true
 }
 
-// compared reports whether a field of a state counts at a level.
-func compared(name corpus.FieldName, level Level) bool {
+// Compared reports whether a field of a state counts at a level.
+func Compared(name corpus.FieldName, level Level) bool {
 	switch level {
 	case Layout:
 		return true
@@ -562,7 +562,7 @@ func (x *comparison) state(i int, want, got corpus.State, strict bool) *Differen
 func compareStates(want, got corpus.State, level Level, strict bool) (name string, w, g any, equal bool) {
 	for k := range want {
 		wf := &want[k]
-		if !compared(wf.Name, level) {
+		if !Compared(wf.Name, level) {
 			continue
 		}
 		gf := field(got, wf.Name, k)
@@ -583,7 +583,7 @@ func compareStates(want, got corpus.State, level Level, strict bool) (name strin
 		return "", nil, nil, true
 	}
 	for k := range got {
-		if gf := &got[k]; compared(gf.Name, level) && field(want, gf.Name, k) == nil {
+		if gf := &got[k]; Compared(gf.Name, level) && field(want, gf.Name, k) == nil {
 			return gf.Name.String(), nil, fieldValue(gf), false
 		}
 	}

@@ -46,12 +46,16 @@ func writable(dir string) bool {
 }
 
 // File puts the case of a finding into the folder dir, under its content id and
-// with what it should have answered, and returns the path. Filing the same case
+// with what it should have answered, and returns the path. Where it was not
+// answered as it wants, it goes on to want just that. Filing the same case
 // again changes nothing. The file is there whole or not at all, also where the
 // process is killed.
 func File(dir string, f *Finding, seed uint64) (string, error) {
-	c := expected(corpus.Unwanted(f.Case))
-	c.Name, c.Source = c.Content(), "found by a run, reduced"
+	c := f.Case
+	if f.Property != "corpus" {
+		c = expected(corpus.Unwanted(c))
+	}
+	c.Name = c.Content()
 	c.Found = &corpus.Found{Property: f.Property, Target: f.Target, Seed: seed, Version: Version()}
 	return corpus.Add(dir, c)
 }

@@ -69,7 +69,7 @@ var weights = map[corpus.Verb]struct{ free, even int }{
 // kindWeights is how often a case is about each kind: the rings are what this is
 // about, and have the most to go wrong.
 var kindWeights = map[corpus.Kind]int{
-	corpus.Rotating: 8, corpus.BatchRotating: 12, corpus.RotatingQuantized: 4, corpus.BatchRotatingQuantized: 6,
+	corpus.Rotating: 12, corpus.BatchRotating: 12, corpus.RotatingQuantized: 4, corpus.BatchRotatingQuantized: 6,
 	corpus.KV: 3, corpus.BatchKV: 4, corpus.Quantized: 2, corpus.Arrays: 4, corpus.List: 3, corpus.Chunked: 2,
 	corpus.Concatenate: 2, corpus.BatchRecurrent: 6,
 }
@@ -126,7 +126,7 @@ func Generate(src Source, d Domain) corpus.Case {
 			break
 		}
 	}
-	for range 4 { // wherever it has come to
+	for range 6 { // wherever it has come to
 		g.offend(g.any())
 	}
 	return g.c
@@ -244,7 +244,7 @@ func (g *generator) create(k corpus.Kind) string {
 	}
 	switch k {
 	case corpus.Rotating:
-		if g.c.Semantics == ring.MLXLM && g.oneIn(3) {
+		if g.c.Semantics == ring.MLXLM && g.oneIn(2) {
 			op.Keep = g.int(max(1, op.MaxSize))
 		}
 	case corpus.BatchKV, corpus.BatchRotating, corpus.BatchRotatingQuantized:
@@ -579,7 +579,7 @@ func (g *generator) prepare(name string, info models.Info) {
 	if rows == 0 {
 		rows = 1 + g.int(3)
 	}
-	if !info.Started && g.oneIn(3) {
+	if !info.Started && (g.oneIn(3) || info.Slots > 0 && g.oneIn(2)) {
 		op.LeftPadding = g.paddings(rows, 3)
 	}
 	if op.LeftPadding == nil || g.oneIn(2) {
@@ -605,8 +605,12 @@ func (g *generator) prepare(name string, info models.Info) {
 			op.RightPadded = &flag
 		}
 	}
-	if g.emit(op) && info.Slots > 0 && g.oneIn(2) {
-		g.emit(corpus.Op{Verb: corpus.MaskOp, Cache: name, N: 1 + g.int(4)})
+	if g.emit(op) && info.Slots > 0 {
+		for range g.int(4) { // of the prompt's chunks
+			n := 1 + g.int(3)
+			g.emit(corpus.Op{Verb: corpus.MaskOp, Cache: name, N: n})
+			g.emit(corpus.Op{Verb: corpus.Advance, Cache: name, N: n})
+		}
 	}
 }
 
@@ -674,14 +678,17 @@ func (g *generator) extract(name string, info models.Info) {
 		return
 	}
 	op := corpus.Op{Verb: corpus.Extract, Cache: name, Row: g.int(max(1, info.Rows)), Out: g.name("c")}
-	if info.MaxSize > 0 && g.oneIn(4) && g.c.Semantics == ring.Exact {
+	if info.MaxSize > 0 && g.oneIn(2) && g.c.Semantics == ring.Exact {
 		limit := 1 + g.int(g.window)
 		op.Limit = &limit
 	}
 	if !g.emit(op) {
 		return
 	}
-	if out, ok := g.m.Info(op.Out); ok && op.Limit != nil && g.oneIn(2) { // a ring that is shorter than its offset says (E10)
+	if out, ok := g.m.Info(op.Out); ok && op.Limit != nil { // a ring that is shorter than its offset says (E10)
+		if out.Trim > 0 && !g.oneIn(4) {
+			g.emit(corpus.Op{Verb: corpus.Trim, Cache: op.Out, N: 1})
+		}
 		for range 1 + g.int(3) {
 			g.write(corpus.Update, op.Out, out)
 		}

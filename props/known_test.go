@@ -101,6 +101,66 @@ func TestKnownCases(t *testing.T) {
 	}
 }
 
+// invisible are the known cases of a ring whose last write is there for
+// something else than what it returns, by what that is.
+var invisible = map[string]string{
+	"D-2": "a mask that no write may follow", "D-25": "what a ring cannot do", "M37": "trimmable",
+	"O-6": "a refusal", "Q29": "what is allocated", "S-2": "refusals",
+}
+
+// TestKnownCasesAreVisible: what a known case says of the columns of a ring is
+// also said to who is judged by what a query sees. Without the columns that were
+// there before, the last write that returns such is not as the case wants it; nor
+// is, where one follows, the extract that shows them.
+func TestKnownCasesAreVisible(t *testing.T) {
+	checked := 0
+	for f, err := range corpus.All(corpus.FS()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := f.Case
+		rings := slices.ContainsFunc(c.Ops, func(op corpus.Op) bool { return op.Kind == corpus.Rotating || op.Kind == corpus.BatchRotating })
+		if !strings.HasPrefix(f.Path, "known/") || c.Semantics != ring.MLXLM || !rings || Corrupts(c) {
+			continue
+		}
+		steps, err := ReferenceTarget().Run(t.Context(), c, t.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		last := -1
+		ids := Observed(c, steps)
+		for i, op := range c.Ops {
+			switch {
+			case op.Verb == corpus.Extract:
+				last = -1
+			case len(op.Tokens) > 0 && len(ids[i].Returned) > 0 && len(ids[i].Returned[0]) > len(op.Tokens[0]):
+				last = i
+			}
+		}
+		if last < 0 {
+			continue
+		}
+		for b, row := range ids[last].Returned {
+			for s, id := range row {
+				for _, p := range steps[last].Returned {
+					for h := range p.Array.Shape[1] {
+						if !slices.Contains(c.Ops[last].Tokens[b], id) {
+							clear(column(p.Array, b, h, s))
+						}
+					}
+				}
+			}
+		}
+		checked++
+		if d := CompareWants(c, steps, Visible); (d == nil) == (invisible[c.Name] == "") {
+			t.Errorf("%s, #%d: %v; it is listed for %q", f.Path, last, d, invisible[c.Name])
+		}
+	}
+	if checked < 20 {
+		t.Errorf("%d cases were checked", checked)
+	}
+}
+
 // quantShape is that of the tests which quantize.
 var quantShape = corpus.Shape{KVHeads: 2, KeyDim: 32, ValueDim: 32, DType: ring.Float32}
 

@@ -25,6 +25,11 @@ func Listing(c corpus.Case, steps []corpus.Step) string {
 	return b.String()
 }
 
+// Unanswered is the listing of a case that a target has failed to answer.
+func Unanswered(c corpus.Case) string {
+	return "operations (a case is answered as a whole, so it is not known which of them failed):\n" + Listing(c, nil)
+}
+
 // opText is an operation as a call: "b1.update [[1 2] [3 -1]]" or
 // "x2 = b1.extract row=0".
 func opText(op corpus.Op) string {
@@ -98,7 +103,7 @@ func opText(op corpus.Op) string {
 		arg("right_padded", *op.RightPadded)
 	}
 	if op.Mask != nil {
-		arg("mask", maskRows(op.Mask))
+		arg("mask", maskText(op.Mask))
 	}
 	if op.Causal {
 		arg("causal", true)
@@ -132,7 +137,7 @@ func answerText(s corpus.Step) string {
 		}
 	}
 	if s.Mask != nil {
-		parts = append(parts, fmt.Sprintf("mask %v", maskRows(s.Mask)))
+		parts = append(parts, "mask "+maskText(s.Mask))
 	}
 	if s.Trimmed != nil {
 		parts = append(parts, fmt.Sprintf("trimmed %d", *s.Trimmed))
@@ -178,6 +183,13 @@ func fieldValue(f *corpus.Field) any {
 			children[i] = "{" + stateText(s) + "}"
 		}
 		return children
+	}
+	return "null"
+}
+
+func maskText(m *ring.Mask) string {
+	if rows := maskRows(m); rows != nil {
+		return fmt.Sprint(rows)
 	}
 	return "null"
 }

@@ -63,7 +63,8 @@ func TestAnswerText(t *testing.T) {
 	for want, s := range map[string]corpus.Step{
 		"done":                 {},
 		"unsupported":          {Unsupported: "trim"},
-		"mask []":              {Mask: &ring.Mask{}},
+		"mask null":            {Mask: &ring.Mask{}},
+		"mask [[10 01]]":       {Mask: &ring.Mask{B: 1, N: 2, S: 2, Data: []bool{true, false, false, true}}},
 		"offsets [1], bytes 2": {Offsets: []int{1}, Bytes: new(2)},
 		"attended 2 numbers":   {Attended: []float32{1, 2}},
 		"stored 1×2":           {Stored: []corpus.Plane{{Name: "keys", Array: ring.Array{Shape: [4]int{1, 1, 2, 4}}}}},

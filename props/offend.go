@@ -100,7 +100,7 @@ func (g *generator) offences(name string, info models.Info) (list []corpus.Op) {
 	}
 	limit := 0
 	on(corpus.Op{Verb: corpus.Extract, Row: 0, Limit: &limit, Out: made})
-	for _, n := range []int{-1, 0, 1, info.Trim + 1, info.Columns + 1} {
+	for _, n := range []int{-1, 0, 1, info.Trim + 1} {
 		on(corpus.Op{Verb: corpus.Trim, N: n})
 	}
 	for _, n := range []int{-1, 0, info.Round + 1} {

@@ -36,6 +36,9 @@ type Finding struct {
 }
 
 func (f *Finding) Error() string {
+	if f.Fault != nil { // of the case as a whole
+		return fmt.Sprintf("property %q does not hold of %s: %s", f.Property, f.Target, f.What)
+	}
 	return fmt.Sprintf("property %q does not hold of %s: #%d %s: %s", f.Property, f.Target, f.Step, opText(f.Run.Ops[f.Step]), f.What)
 }
 

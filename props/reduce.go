@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"example.com/ringcheck/corpus"
 	"example.com/ringcheck/models"
@@ -20,22 +21,44 @@ const reduceChecks = 4000
 // started again.
 const reduceFaults = 300
 
+// reducedFrom begins the source of a reduced case. What else the header of a case
+// says of its origin does not fit the reduced one.
+const reducedFrom = "reduced from "
+
 // Reduce returns a finding of the same property on the smallest case that it
 // finds: operations are left out, replaced by simpler ones and joined, sizes
 // lowered, names and tokens numbered in the order in which they appear. No
 // single step of these makes the result smaller and keeps the failure, unless
 // the bound on the work was reached or ctx ended. Every case that is tried is
-// well-formed, and one of which package models can speak where f.Case is one.
-// The same finding is reduced to the same one. A case on which the target hangs,
-// or does not stop answering, stays as it is: each try would take as long.
+// well-formed, claimed by the target, and one of which package models can speak
+// where f.Case is one. The same finding is reduced to the same one.
+//
+// What a case wants is part of it. So where it is not answered as it wants, it is
+// made smaller only if it is not answered as the reference does either, and the
+// finding is then of that property, "reference". A case on which the target hangs, or does not
+// stop answering, stays as it is: each try would take as long. Of what stays as it
+// is, the finding is f itself.
 func Reduce(ctx context.Context, t Target, f *Finding) (*Finding, error) {
-	list, err := Named([]string{f.Property})
-	if err != nil || f.Property == "corpus" || f.Fault != nil && f.Fault.Slow { // what a case wants is part of it
-		return f, err
+	whole := f
+	if f.Property == "corpus" {
+		list, err := Named([]string{"reference"})
+		if err == nil {
+			f, err = Check(ctx, t, corpus.Unwanted(f.Case), list)
+		}
+		if err != nil || f == nil || (f.Fault != nil) != (whole.Fault != nil) {
+			return whole, err
+		}
 	}
-	r := &reducer{ctx: ctx, t: t, p: list, best: f, left: reduceChecks, tried: map[string]bool{}}
-	if f.Fault != nil {
+	list, err := Named([]string{f.Property})
+	if err != nil || f.Fault != nil && f.Fault.Slow {
+		return whole, err
+	}
+	r := &reducer{ctx: ctx, t: t, p: list, fault: f.Fault != nil, best: f, left: reduceChecks, tried: map[string]bool{f.Case.Content(): true}}
+	if r.fault {
 		r.left = reduceFaults
+	}
+	if r.source = f.Case.Source; !strings.HasPrefix(r.source, reducedFrom) {
+		r.source = reducedFrom + f.Case.Name
 	}
 	r.modelled = modelled(&f.Case)
 	for again := true; again && r.left > 0 && ctx.Err() == nil; {
@@ -53,6 +76,8 @@ type reducer struct {
 	ctx      context.Context
 	t        Target
 	p        []Property // the one
+	source   string     // of cases that are made
+	fault    bool       // whether what is reduced is a fault of the target
 	best     *Finding
 	modelled bool // whether cases must be such that package models can speak of them
 	left     int
@@ -83,7 +108,8 @@ func (r *reducer) try(c corpus.Case, smaller bool) bool {
 	if r.left == 0 || r.ctx.Err() != nil {
 		return false
 	}
-	if c = corpus.Unwanted(c); r.modelled {
+	c.Source, c.ID, c.Link, c.Notes, c.Found = r.source, "", "", "", nil
+	if c = corpus.Unwanted(c); r.modelled && !modelled(&c) {
 		c = fitted(c)
 	} else {
 		c = closed(c)
@@ -99,18 +125,25 @@ func (r *reducer) try(c corpus.Case, smaller bool) bool {
 	if len(c.Ops) == 0 || !wellFormed(c) {
 		return false
 	}
+	if r.t.Info().Lacks(c) != "" {
+		return false // it may do there what it likes
+	}
 	r.left--
 	f, err := Check(r.ctx, r.t, c, r.p)
 	var gaveUp *GaveUp
 	if errors.As(err, &gaveUp) {
 		r.left = 0
 	}
-	if f == nil || err != nil || f.Fault != nil && f.Fault.Slow {
+	if f == nil || err != nil || (f.Fault != nil) != r.fault || r.fault && f.Fault.Slow {
 		return false
 	}
 	r.best = f
 	return true
 }
+
+// plainWidth is that of a key or value, where it is of no account: all reduced
+// cases that differ in nothing else should be one.
+const plainWidth = 4
 
 // size is what is to be lowered, the most important first.
 func size(c *corpus.Case) []int {
@@ -148,7 +181,10 @@ func size(c *corpus.Case) []int {
 		flag(op.Preserve)
 		flag(op.Causal)
 	}
-	header := c.Shape.KVHeads + c.Shape.KeyDim + c.Shape.ValueDim + int(c.Fill) + int(c.Shape.DType)
+	header := c.Shape.KVHeads + int(c.Fill) + int(c.Shape.DType)
+	for _, dim := range []int{c.Shape.KeyDim, c.Shape.ValueDim} {
+		header += max(dim-plainWidth, plainWidth-dim)
+	}
 	if c.Step != corpus.DefaultStep {
 		header += 1 + c.Step
 	}
@@ -537,7 +573,7 @@ func simplerOps(op corpus.Op) (list []corpus.Op) {
 	change(op.RightPadded != nil, func(o *corpus.Op) { o.RightPadded = nil })
 	change(op.Preserve, func(o *corpus.Op) { o.Preserve = false })
 	change(op.Causal, func(o *corpus.Op) { o.Causal = false })
-	change(op.KeepRows != nil, func(o *corpus.Op) { o.KeepRows, o.Keep = nil, op.KeepRows[0] })
+	change(len(op.KeepRows) > 0, func(o *corpus.Op) { o.KeepRows, o.Keep = nil, op.KeepRows[0] })
 	for _, p := range []func(*corpus.Op) **int{
 		func(o *corpus.Op) **int { return &o.Window }, func(o *corpus.Op) **int { return &o.Limit },
 	} {
@@ -607,7 +643,7 @@ func headers(c *corpus.Case, yield func(corpus.Case)) {
 	}
 	change(func(o *corpus.Case) { o.Quant = nil })
 	change(func(o *corpus.Case) { o.Shape.KVHeads = 1 })
-	width := 4
+	width := plainWidth
 	if c.Quant != nil {
 		width = c.Quant.GroupSize
 		change(func(o *corpus.Case) {
@@ -619,7 +655,9 @@ func headers(c *corpus.Case, yield func(corpus.Case)) {
 	}
 	change(func(o *corpus.Case) { o.Shape.KeyDim = width })
 	change(func(o *corpus.Case) { o.Shape.ValueDim = width })
-	change(func(o *corpus.Case) { o.Shape.DType = ring.BFloat16 })
+	for d := ring.BFloat16; d < c.Shape.DType; d++ {
+		change(func(o *corpus.Case) { o.Shape.DType = d })
+	}
 	change(func(o *corpus.Case) { o.Fill = corpus.Grid })
 	change(func(o *corpus.Case) { o.Step = corpus.DefaultStep })
 }

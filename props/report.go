@@ -10,10 +10,13 @@ import (
 
 // Report is all there is to read of a finding: what is wrong, the first step
 // whose columns are not the reference's, drawn, and the operations up to where
-// it shows, with the target's answers.
+// it shows, with the target's answers; of a fault all operations.
 func (f *Finding) Report() string {
 	var b strings.Builder
 	b.WriteString(f.Error() + "\n")
+	if f.Fault != nil {
+		return b.String() + Unanswered(f.Run)
+	}
 	if i, want, got := f.columns(); i >= 0 {
 		fmt.Fprintf(&b, "columns at #%d:\n%s", i, DrawColumns(want, got))
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,6 +35,7 @@ const (
 	foundFolder   = "ringcheck-found"
 	detailed      = 5  // failures that are printed in full
 	mostReduced   = 25 // findings that are made smaller; a target of which more is wrong has enough to mend
+	mostAlike     = 2  // findings of one sort that were made smaller in vain, after which others are not
 )
 
 // checkFlags are what check was asked for.
@@ -66,7 +68,7 @@ implementation that claims mlx-lm's layout and is not the reference. Of those
 below "finite" each random case is held against one, in turn. A case that fails is made
 smaller and stored in ` + foundFolder + `, and the command that repeats it is printed.
 It stays as it is where it can fail only as it is, makes the target hang, or is
-one of many that fail. A target that does nothing but fail is given up.
+one of many that fail alike. A target that does nothing but fail is given up.
 
 A file of known failures (-known) has an entry a line; # begins a comment. An
 entry is the name of a case, or a content id: that of a file in ` + foundFolder + `,
@@ -180,7 +182,7 @@ func (f *checkFlags) run(cmd *cobra.Command) error {
 	}
 	var total tally
 	judged := narrowed{t, info}
-	r := reporter{ctx: ctx, f: f, target: judged, known: known, out: out, errs: cmd.ErrOrStderr(), total: &total, found: map[[2]string]bool{}}
+	r := reporter{ctx: ctx, f: f, target: judged, known: known, out: out, errs: cmd.ErrOrStderr(), total: &total, found: map[string]int{}, alike: map[string]int{}}
 	if f.reportDir != "" {
 		if err := os.MkdirAll(f.reportDir, 0o755); err != nil {
 			closeTarget()
@@ -193,6 +195,7 @@ func (f *checkFlags) run(cmd *cobra.Command) error {
 		r.report(j)
 	}
 	r.bar.clear()
+	r.printFound()
 	var failures []error // of what is not the target's
 	if f.has(ledgerProperty) && shard == 1 && ctx.Err() == nil && total.gaveUp == nil {
 		if err := f.ledger(ctx, judged, out, &total); err != nil {
@@ -206,7 +209,7 @@ func (f *checkFlags) run(cmd *cobra.Command) error {
 			fmt.Fprintf(out, "report: %s\n", filepath.Join(f.reportDir, "index.html"))
 		}
 	}
-	if unmatched := known.unmatched(shards == 1 && r.reduced < mostReduced); timed.Err() == nil && total.gaveUp == nil && len(unmatched) > 0 {
+	if unmatched := known.unmatched(shards == 1 && r.left == 0); timed.Err() == nil && total.gaveUp == nil && len(unmatched) > 0 {
 		failures = append(failures, fmt.Errorf("%s: no case of this run matches %s; take that off the list", f.knownFile, strings.Join(unmatched, ", ")))
 	}
 	total.end(cmd, closeTarget)
@@ -351,13 +354,11 @@ func (f *checkFlags) size(shards int) int {
 
 func (f *checkFlags) has(name string) bool { return slices.Contains(f.properties, name) }
 
-// works is the work of one shard: every shards-th case of the whole.
+// works is the work of one shard.
 func (f *checkFlags) works(info props.Info, shard, shards int, known *knownFailures) iter.Seq[work] {
 	return func(yield func(work) bool) {
-		n := 0
 		for w := range f.all(info) {
-			n++
-			if (n-shard)%shards != 0 {
+			if dealt(w.number, shards) != shard {
 				known.seeElsewhere(w)
 				continue
 			}
@@ -368,17 +369,25 @@ func (f *checkFlags) works(info props.Info, shard, shards int, known *knownFailu
 	}
 }
 
+// dealt is the shard, from 1, of case number i. Each in turn begins a round, so
+// that what takes turns among the cases, such as semantics and properties, does
+// not always fall to the same one.
+func dealt(i, shards int) int { return (i+i/shards)%shards + 1 }
+
 // all is the work of all shards: the corpus, then one random case after the
-// other.
+// other. Work is dealt out by its number, which the literal and the random case
+// of one index share.
 func (f *checkFlags) all(info props.Info) iter.Seq[work] {
 	domain := props.Domain{Info: info}
 	return func(yield func(work) bool) {
 		if f.has(corpusProperty) {
+			number := 0
 			for file, err := range corpus.All(corpus.FS()) {
 				load := func() (corpus.Case, error) { return file.Case, err }
-				if !yield(work{file.Path, corpusProperty, load, judgeFiled}) {
+				if !yield(work{file.Path, number, corpusProperty, load, judgeFiled}) {
 					return
 				}
+				number++
 			}
 		}
 		literal, random := f.has(literalProperty), len(f.list) > 0
@@ -386,7 +395,7 @@ func (f *checkFlags) all(info props.Info) iter.Seq[work] {
 			name := fmt.Sprintf("random case %d", i)
 			if literal {
 				load := func() (corpus.Case, error) { return props.Literal(f.seed, i, info), nil }
-				if !yield(work{name, literalProperty, load, judgeLiteral}) {
+				if !yield(work{name, i, literalProperty, load, judgeLiteral}) {
 					return
 				}
 			}
@@ -396,7 +405,7 @@ func (f *checkFlags) all(info props.Info) iter.Seq[work] {
 					c.Name = fmt.Sprintf("random-%d-%d", f.seed, i)
 					return c, nil
 				}
-				if !yield(work{name, "", load, judgeProperties(props.Turn(f.list, i))}) {
+				if !yield(work{name, i, "", load, judgeProperties(props.Turn(f.list, i))}) {
 					return
 				}
 			}
@@ -415,8 +424,11 @@ type reporter struct {
 	total     *tally
 	bar       progress
 	printed   int
-	found     map[[2]string]bool // by property and file: what was printed
-	reduced   int                // findings, listed ones not counted
+	files     []string       // of small cases, in the order in which they were found
+	found     map[string]int // by such a file: how many cases came down to it
+	alike     map[string]int // by sort: findings in a row that came down to what was found before
+	reduced   int            // findings, listed ones not counted
+	left      int            // findings that nobody has tried to make smaller
 }
 
 func (r *reporter) report(j judged) {
@@ -427,10 +439,7 @@ func (r *reporter) report(j judged) {
 		fmt.Fprintf(r.out, "%s (%s): %s\n", j.name, j.c.Name, j.skip)
 	}
 	if j.finding != nil && j.finding != errKnownPassed {
-		j.small = r.smaller(j)
-		if j = r.known.judgeSmall(j); j.finding != nil {
-			r.reduced++
-		}
+		j = r.smaller(j)
 	}
 	r.total.count(j)
 	file := ""
@@ -447,28 +456,50 @@ func (r *reporter) report(j judged) {
 	}
 }
 
-// smaller is the finding on a smaller case, which is to be filed. What is not as
-// a case wants it is mostly not as the reference answers either, and that can
-// be made smaller; nil where it cannot.
-func (r *reporter) smaller(j judged) *props.Finding {
+// smaller makes the case that is to be filed smaller, which may then turn out to
+// be listed. It leaves a finding as it is where others of its sort are not
+// printed in full any more or came down to what had been found before.
+func (r *reporter) smaller(j judged) judged {
 	f, ok := j.finding.(*props.Finding)
-	if r.reduced >= mostReduced {
-		return f
+	if !ok { // of its own wants, or of the reference's answers
+		f = &props.Finding{Property: corpusProperty, Case: j.c}
+		errors.As(j.finding, &f.Fault)
 	}
-	if !ok || f.Property == corpusProperty {
-		reference, err := props.Named([]string{"reference"})
-		if err == nil {
-			f, err = props.Check(r.ctx, r.target, corpus.Unwanted(j.c), reference)
-		}
-		if f == nil || err != nil {
-			return nil
-		}
+	if ok {
+		j.small = f
 	}
-	small, err := props.Reduce(r.ctx, r.target, f)
-	if small == nil || err != nil && r.ctx.Err() == nil {
-		return f
+	alike, seen := r.alike[j.sort()]
+	if seen && (r.printed >= detailed || alike >= mostAlike) || r.reduced >= mostReduced {
+		r.left++
+		j.left = true
+		return j
 	}
-	return small
+	if small, err := props.Reduce(r.ctx, r.target, f); small != f && (err == nil || r.ctx.Err() != nil) {
+		j.small = small
+	}
+	if j = r.known.judgeSmall(j); j.finding != nil {
+		r.reduced++
+	}
+	return j
+}
+
+// sort tells findings apart that are hardly of one bug.
+func (j judged) sort() string {
+	var fault *props.Fault
+	var d *props.Difference
+	var f *props.Finding
+	switch {
+	case errors.As(j.finding, &fault):
+		return fault.Reason
+	case errors.As(j.finding, &d):
+		return fmt.Sprintf("%s of %s %s", d.Field, d.Op.Verb, d.Op.Kind)
+	case errors.As(j.finding, &f) && f.Fault != nil:
+		return f.Fault.Reason
+	case f != nil:
+		op := &f.Run.Ops[f.Step]
+		return fmt.Sprintf("%s of %s %s", f.Property, op.Verb, op.Kind)
+	}
+	return ""
 }
 
 // print stores and prints what went wrong with one case, in full the first few
@@ -481,16 +512,25 @@ func (r *reporter) print(j judged) string {
 		fmt.Fprintln(r.errs, j.line())
 		return ""
 	case j.finding == errKnownPassed:
-		fmt.Fprintf(r.out, "FAIL %s: %s\n", j.property, j.line())
+		fmt.Fprintf(r.out, "FAIL %s: %s\n", cmp.Or(j.property, "all properties"), j.line())
 		return ""
 	}
 	file := r.store(j)
-	found := [2]string{j.property, file}
-	if j.small != nil && r.found[found] {
-		fmt.Fprintf(r.out, "FAIL %s: %s\n  made smaller it is %s again\n", j.property, j.line(), file)
+	switch {
+	case j.left:
+		fmt.Fprintf(r.out, "FAIL %s: %s\n", j.property, j.line())
+		return file
+	case r.found[file] > 0:
+		r.found[file]++
+		r.alike[j.sort()]++
+		fmt.Fprintf(r.out, "FAIL %s: %s\n  as above: %s\n", j.property, j.line(), file)
 		return file
 	}
-	r.found[found] = true
+	r.alike[j.sort()] = 0
+	if file != "" {
+		r.found[file] = 1
+		r.files = append(r.files, file)
+	}
 	switch r.printed++; {
 	case r.printed <= detailed:
 		fmt.Fprintf(r.out, "FAIL %s: ", j.property)
@@ -505,6 +545,19 @@ func (r *reporter) print(j judged) string {
 		fmt.Fprintf(r.out, "FAIL %s: %s\n", j.property, j.line())
 	}
 	return file
+}
+
+// printFound says which small cases stand for several that failed, and how many
+// were left as they are.
+func (r *reporter) printFound() {
+	for _, file := range r.files {
+		if n := r.found[file]; n > 1 {
+			fmt.Fprintf(r.out, "%s: %d cases\n", file, n)
+		}
+	}
+	if r.left > 0 {
+		fmt.Fprintf(r.out, "not made smaller, since alike or too many: %d cases\n", r.left)
+	}
 }
 
 func (r *reporter) repeat(file string) string {

@@ -19,6 +19,7 @@ import (
 // work is one case, and who judges it.
 type work struct {
 	name     string // of its file, or of how it was made
+	number   int    // by which it is dealt out to shards
 	property string // what the judge asks for
 	load     func() (corpus.Case, error)
 	judge    judge
@@ -28,8 +29,9 @@ type work struct {
 type judged struct {
 	work
 	verdict
-	c   corpus.Case
-	err error // could not be judged
+	c    corpus.Case
+	err  error // could not be judged
+	left bool  // nobody has tried to make the case of the finding smaller
 }
 
 // judgeAll judges all of works on all cores and yields what came of them, in
@@ -129,8 +131,11 @@ func (j judged) details(out io.Writer) {
 	}
 	_, more, _ := strings.Cut(j.finding.Error(), "\n")
 	c := j.wanted
-	c.Ops = c.Ops[:min(len(c.Ops), len(j.answers)+1)] // the one without an answer too
-	if d, ok := j.finding.(*props.Difference); ok {
+	listing := func() string { return props.Listing(c, j.answers) }
+	switch d := j.finding.(type) {
+	case *props.Fault:
+		listing = func() string { return props.Unanswered(c) }
+	case *props.Difference:
 		c.Ops = c.Ops[:d.Step+1]
 		want, ids := d.Want.([][]int)
 		got, too := d.Got.([][]int)
@@ -139,7 +144,7 @@ func (j judged) details(out io.Writer) {
 		}
 	}
 	fmt.Fprintln(out, j.line())
-	fmt.Fprint(out, indent(more, cutMiddle), indent(props.Listing(c, j.answers), cutEnd))
+	fmt.Fprint(out, indent(more, cutMiddle), indent(listing(), cutEnd))
 }
 
 // widest is the characters that are printed of a line of a listing, and of the

@@ -100,6 +100,11 @@ func (w *wayward) Run(ctx context.Context, c corpus.Case, dir string) ([]corpus.
 		return steps, err
 	}
 	switch w.way {
+	case "bounded": // it holds no more than so many tokens
+		if slices.ContainsFunc(steps, func(s corpus.Step) bool { offset, _ := s.State.Get(corpus.FOffset); return offset.Int > 12 }) {
+			fmt.Fprintln(os.Stderr, "index out of range")
+			os.Exit(2)
+		}
 	case "crashes":
 		fmt.Fprintln(os.Stderr, "out of memory, as always")
 		os.Exit(7)
@@ -129,6 +134,59 @@ func (w *wayward) Run(ctx context.Context, c corpus.Case, dir string) ([]corpus.
 		}
 	}
 	return steps, nil
+}
+
+// TestShards: each case is judged by one shard, and each shard has as much of
+// everything as any other.
+func TestShards(t *testing.T) {
+	f := checkFlags{checks: 210, properties: []string{corpusProperty, literalProperty}}
+	if err := f.choose(props.ReferenceTarget().Info()); err != nil {
+		t.Fatal(err)
+	}
+	f.list = props.Properties()
+	info := props.ReferenceTarget().Info()
+	sorts := map[string]func(w work) bool{
+		"literal": func(w work) bool { return w.property == literalProperty },
+		"random":  func(w work) bool { return w.property == "" },
+		"corpus":  func(w work) bool { return w.property == corpusProperty },
+		"exact":   func(w work) bool { return strings.HasSuffix(w.name, "-exact.json") },
+	}
+	all := map[string]bool{}
+	for w := range f.all(info) {
+		all[w.property+w.name] = true
+	}
+	for _, shards := range []int{1, 2, 3, 8} {
+		seen, counts := map[string]bool{}, map[string][]int{}
+		for shard := range shards {
+			had := map[string]int{}
+			for w := range f.works(info, shard+1, shards, &knownFailures{}) {
+				if seen[w.property+w.name] {
+					t.Fatalf("of %d: %s is judged twice", shards, w.name)
+				}
+				seen[w.property+w.name] = true
+				for name, is := range sorts {
+					if is(w) {
+						had[name]++
+					}
+				}
+			}
+			for name := range sorts {
+				counts[name] = append(counts[name], had[name])
+			}
+		}
+		if len(seen) != len(all) {
+			t.Errorf("of %d: %d pieces of work, want %d", shards, len(seen), len(all))
+		}
+		for name, list := range counts {
+			most := 1
+			if name == "exact" { // they stand beside those of mlx-lm, so that every other case is one
+				most = 6
+			}
+			if slices.Max(list)-slices.Min(list) > most {
+				t.Errorf("of %d: %v of %s", shards, list, name)
+			}
+		}
+	}
 }
 
 // TestExamples: each command shows how it is used.

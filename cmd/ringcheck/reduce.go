@@ -17,8 +17,10 @@ func reduceCommand() *cobra.Command {
 		Short: "Make a failing case as small as it can be",
 		Long: `reduce runs a case and, where a property does not hold, leaves out operations and
 lowers sizes as long as the same property fails, down to a case of which nothing
-can be taken. The small case is stored, and shown. One on which the target hangs
-stays as it is.`,
+can be taken. The small case is stored, and shown. A case that is not answered as
+it wants is made smaller as long as it is not answered as the reference does; where
+it is, it stays as it is, since what it wants is part of it. So does one on which
+the target hangs.`,
 		Example: "  ringcheck reduce ringcheck-found/0123456789abcdef.json -- python3 target.py\n  ringcheck reduce -property window -target cpu my-case.json",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			args, err := target.split(cmd, args)
@@ -67,8 +69,11 @@ stays as it is.`,
 			total.failed++
 			small, file, err := suite.Keep(ctx, f, seed)
 			fmt.Fprint(out, small.Report())
-			if f.Fault != nil && f.Fault.Slow {
+			switch {
+			case f.Fault != nil && f.Fault.Slow:
 				fmt.Fprintln(out, "it is as it was: to try a smaller case would take as long each time; -timeout sets how long")
+			case small.Property == corpusProperty:
+				fmt.Fprintln(out, "it is as it was: what it wants is part of it, and the target answers as the reference does")
 			}
 			if file != "" {
 				fmt.Fprintf(out, "repeat: ringcheck replay %s %s\n", file, target.arguments())
@@ -86,11 +91,9 @@ stays as it is.`,
 	return cmd
 }
 
-// reducible is the property by which to reduce what was filed for one. Whether
-// a case is answered as it wants is part of the case; whether the reference
-// answers the same is not.
+// reducible is the property by which to reduce what was filed for one.
 func reducible(property string) string {
-	if property == corpusProperty || property == literalProperty {
+	if property == literalProperty {
 		return "reference"
 	}
 	return property

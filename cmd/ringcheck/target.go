@@ -62,8 +62,14 @@ func (f *targetFlags) open(ctx context.Context) (t props.Target, closer func() e
 		return f.builtin()
 	}
 	child, err := props.StartChild(ctx, f.command, props.ChildOptions{Timeout: f.timeout})
-	if err != nil {
+	var fault *props.Fault
+	switch {
+	case errors.As(err, &fault):
 		return nil, nil, fmt.Errorf("%w\n(a target reads one request a line and answers with one line, hello first: docs/wire.md)", err)
+	case err != nil && strings.ContainsAny(f.command[0], " \t"):
+		return nil, nil, fmt.Errorf("%w\n(%q is one word; give the program and its arguments as separate words: -- %s)", err, f.command[0], strings.Join(f.command, " "))
+	case err != nil:
+		return nil, nil, err
 	}
 	return child, child.Close, nil
 }

@@ -1,6 +1,10 @@
 package engine
 
-import "example.com/ringcheck/reference/ring"
+import (
+	"math"
+
+	"example.com/ringcheck/reference/ring"
+)
 
 // Ring holds the keys and values of the last window tokens of one sequence, in
 // float32. The token at position p lies in slot p % window, and nowhere else.
@@ -48,7 +52,10 @@ func (r *Ring) positions(n int) []int {
 // Mask says which columns of the next append of n tokens each query may see:
 // n rows, one for each query.
 func (r *Ring) Mask(n, window int) ([][]bool, error) {
-	if window < 1 {
+	switch {
+	case n < 1:
+		return nil, &ring.RangeError{Op: "mask", What: "n", Got: n, Low: 1, High: math.MaxInt}
+	case window < 1:
 		return nil, &ring.WindowError{Op: "mask", Window: window}
 	}
 	window = min(window, r.window)

@@ -106,13 +106,13 @@ func (a *artist) wanted(i int) observation {
 	return o
 }
 
-// counts reports whether a field is compared for its own sake.
+// counts reports whether a field, of a state apart, is compared for its own sake.
 func (a *artist) counts(field string) bool {
 	switch a.in.Level {
 	case props.Layout:
 		return true
 	case props.Columns:
-		return field != "stored" && field != "buffer"
+		return field != "stored"
 	}
 	return field != "stored" && field != "returned" && field != "mask"
 }
@@ -136,7 +136,7 @@ func (a *artist) step(i int, s *Step) {
 	if a.lost != nil && a.lost[i] {
 		s.Notes = append(s.Notes, "compared by nobody: an operation before this one raised")
 	}
-	s.Facts = facts(&want, &got, a.counts)
+	s.Facts = facts(&want, &got, a.in.Level)
 	if d := a.difference; d != nil {
 		for k := range s.Facts {
 			if "state."+s.Facts[k].Name == d.Field || s.Facts[k].Name == d.Field {

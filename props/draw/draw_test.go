@@ -353,8 +353,7 @@ func TestDifferences(t *testing.T) {
     #3
   wanted [2] [3] 4 5
   came   4 5
-  offset [5 3]  left_padding [-1 1]  idx 1  total 5  rotated true  ends null
-  size 4  trimmable false  buffer 4
+  offset [5 3]  size 4  trimmable false
   b1 holds and returned, wanted
   wrapped: order 1 is the oldest column
   column  0  1  2  3
@@ -393,6 +392,17 @@ not
 			}
 			same(t, text(t, d, 80, test.step), test.want)
 		})
+	}
+}
+
+// A property's fault is of the case as a whole: no step of it is the failing one.
+func TestFaultOfProperty(t *testing.T) {
+	c := parse(t, "", wrapping)
+	fault := &props.Fault{Reason: "crashed", Stderr: "first\nlast"}
+	f := &props.Finding{Property: "reference", Target: "port", Case: c, Run: c, What: fault.Error(), Fault: fault}
+	d := New(Input{Case: c, Reference: answers(t, c), Target: "port 1.0", Level: props.Layout, Finding: f})
+	if d.Failing != -1 || !strings.HasSuffix(d.Finding, "crashed; its standard error ends: last\nfirst\nlast") {
+		t.Errorf("step %d fails: %q", d.Failing, d.Finding)
 	}
 }
 

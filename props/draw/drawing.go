@@ -129,6 +129,10 @@ func (d *Drawing) find(in *Input) *props.Difference {
 		failing(f.Step, headline(f))
 		return f
 	case *props.Finding:
+		if f.Fault != nil { // of the case as a whole
+			d.Finding = cleanLines(f.Error())
+			break
+		}
 		what, _, _ := strings.Cut(f.What, "\n")
 		failing(f.Step, clean(f.Property+": "+what))
 		if x := props.CompareRuns(in.Case, in.Reference, in.Answers, in.Level); x != nil && x.Step == f.Step {

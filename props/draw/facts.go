@@ -7,10 +7,12 @@ import (
 	"strings"
 
 	"example.com/ringcheck/corpus"
+	"example.com/ringcheck/props"
 )
 
-// facts lists what was answered in numbers and words.
-func facts(want, got *observation, counts func(string) bool) []Fact {
+// facts lists what was answered in numbers and words, of a state what is compared
+// at a level.
+func facts(want, got *observation, level props.Level) []Fact {
 	var list []Fact
 	add := func(name, w, g string) {
 		if w == "" && g == "" {
@@ -19,7 +21,7 @@ func facts(want, got *observation, counts func(string) bool) []Fact {
 		w, g = clean(w), clean(g)
 		f := Fact{Name: name, Want: w}
 		if got.there && w != g {
-			f.Want, f.Got, f.Differs = cmp.Or(w, "none"), cmp.Or(g, "none"), counts(name)
+			f.Want, f.Got, f.Differs = cmp.Or(w, "none"), cmp.Or(g, "none"), true
 		}
 		list = append(list, f)
 	}
@@ -36,7 +38,7 @@ func facts(want, got *observation, counts func(string) bool) []Fact {
 	if want.attended > 0 {
 		list = append(list, Fact{Name: "attended", Want: plural(want.attended, "number")})
 	}
-	was, is := stateTexts(want.State), stateTexts(got.State)
+	was, is := stateTexts(want.State, level), stateTexts(got.State, level)
 	for _, f := range was {
 		g := ""
 		if got.there && len(is) > 0 {
@@ -47,7 +49,7 @@ func facts(want, got *observation, counts func(string) bool) []Fact {
 				g = ""
 			}
 		}
-		list = append(list, Fact{Name: f.Name, Want: f.Want, Got: g, Differs: g != "" && counts(f.Name) && g != "absent"})
+		list = append(list, Fact{Name: f.Name, Want: f.Want, Got: g, Differs: g != ""})
 	}
 	return list
 }
@@ -68,14 +70,17 @@ func numbers(n []int) string {
 
 // stateTexts are the fields of a state, those of a list's children by their
 // path.
-func stateTexts(s corpus.State) []Fact {
+func stateTexts(s corpus.State, level props.Level) []Fact {
 	var list []Fact
 	for _, f := range s {
+		if !props.Compared(f.Name, level) {
+			continue
+		}
 		name := f.Name.String()
 		switch f.Kind {
 		case corpus.States:
 			for i, child := range f.States {
-				for _, c := range stateTexts(child) {
+				for _, c := range stateTexts(child, level) {
 					list = append(list, Fact{Name: fmt.Sprintf("%s.%d.%s", name, i, c.Name), Want: c.Want})
 				}
 			}
