@@ -158,7 +158,7 @@ func (b *backend) start() error {
 	for i := range b.parameters {
 		b.parameters[i] = unsafe.Pointer(&b.words[i])
 	}
-	return b.compile(kernels.PTX)
+	return b.compile(kernels.PTX())
 }
 
 // compile has the driver translate the kernels for the device; it keeps the
@@ -198,6 +198,9 @@ func (b *backend) leave() { runtime.UnlockOSThread() }
 
 // Name is "cuda" and what the device is called.
 func (b *backend) Name() string { return b.name }
+
+// Address is where a buffer begins, for kernels.
+func (b *backend) Address(buffer accelerated.Buffer) uint64 { return buffer.(*Buffer).pointer }
 
 // Launch puts kernels on the stream.
 func (b *backend) Launch(batch ...kernels.Launch) error {

@@ -153,8 +153,8 @@ func TestUnavailable(t *testing.T) {
 func TestCompiler(t *testing.T) {
 	f := newFake(t)
 	check(must(open(&f.driver, Options{})).Close())
-	if f.ptx != len(kernels.PTX) {
-		t.Errorf("%d bytes of %d were compiled", f.ptx, len(kernels.PTX))
+	if f.ptx != len(kernels.PTX()) {
+		t.Errorf("%d bytes of %d were compiled", f.ptx, len(kernels.PTX()))
 	}
 	f.failAt, f.log = len(f.calls)+1+slices.Index(f.calls, "cuModuleLoadDataEx"), "ptxas: line 7: no\n"
 	_, err := open(&f.driver, Options{})

@@ -30,8 +30,13 @@ type layout struct {
 	Heads, Columns uint32
 }
 
-// maxSources is how many stores one launch can move from.
-const maxSources = 16
+// One launch can move from boundSources stores that are buffers of the launch,
+// or from maxSources whose addresses it is given; and from maxLayouts layouts.
+const (
+	boundSources = 16
+	maxSources   = 64
+	maxLayouts   = 8
+)
 
 // inline is how many runs, or rows, a launch's arguments have room for.
 const inline = 64
@@ -43,12 +48,16 @@ type run struct {
 
 type moveArgs struct {
 	Dst     layout
-	Plane   [maxSources][accelerated.Planes]uint64
-	Columns [maxSources]uint32
+	Base    [maxSources]uint64
+	Layout  [maxSources]uint32
+	Plane   [maxLayouts][accelerated.Planes]uint64
+	Columns [maxLayouts]uint32
 	Runs    uint32
 	Piece   uint32
 	Warps   uint32
 	Tabled  uint32
+	Once    uint32
+	Unused  uint32
 	Run     [inline]run
 }
 

@@ -9,12 +9,21 @@ const (
 	tile = Warp // columns that a warp takes at once
 	wide = 128  // elements of a value that a warp sums
 
-	// enoughWarps is what a large processor has room for at once: 16 on each of
-	// 132 multiprocessors. More would come in a second, shorter wave. A split is
-	// not smaller than leastTiles for it.
-	enoughWarps = 16 * 132
-	leastTiles  = 4
+	// multiprocessors is how many a large processor has. A split is not smaller
+	// than leastTiles, however few warps each of them would get.
+	multiprocessors = 132
+	leastTiles      = 4
 )
+
+// enoughWarps is what a large processor has room for at once (see ATTEND in
+// kernels.h). More would come in a second, shorter wave.
+func enoughWarps(how int) int {
+	switch how {
+	case plainBFloat16, plainFloat16, plainFloat32:
+		return 8 * multiprocessors
+	}
+	return 16 * multiprocessors
+}
 
 // Attend begins the work; where the output is memory of the host, it waits for
 // it.
@@ -102,7 +111,7 @@ func (e *engine) attend(a *accelerated.Attention, out Binding) error {
 	if warps == 0 {
 		return nil
 	}
-	splits := max(1, min(enoughWarps/warps, tiles/leastTiles))
+	splits := max(1, min(enoughWarps(how)/warps, tiles/leastTiles))
 	each := (tiles + splits - 1) / splits
 	splits = (tiles + each - 1) / each
 	g.Chunks, g.Blocks, g.Splits, g.Tiles, g.Warps = uint32(chunks), uint32(blocks), uint32(splits), uint32(each), uint32(warps*splits)
@@ -120,7 +129,12 @@ func (e *engine) attend(a *accelerated.Attention, out Binding) error {
 	buffers := []Binding{{s.Buffer, 0}, {query.Buffer, 0}, {a.Mask.Buffer, 0}, to, partial}
 	if splits > 1 && splits <= groupWarps && blocks == 1 {
 		g.Joined = 1
-		launchGroups(e, kernel, g.Warps, splits, &g, buffers...)
+		// All warps of a group come to its barrier: there are as many as it has.
+		group := splits
+		if groupWarps%splits == 0 && int(g.Warps)%groupWarps == 0 {
+			group = groupWarps
+		}
+		launchGroups(e, kernel, g.Warps, group, &g, buffers...)
 		return nil
 	}
 	launch(e, kernel, g.Warps, &g, buffers...)

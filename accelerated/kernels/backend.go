@@ -42,6 +42,13 @@ type Backend interface {
 	Close() error
 }
 
+// Addresser is a [Backend] whose kernels can be given a buffer's address as a
+// number: then one launch moves from more stores than it could have buffers.
+type Addresser interface {
+	// Address is where a buffer begins; it is never 0.
+	Address(accelerated.Buffer) uint64
+}
+
 // Launch is one kernel over a one-dimensional grid: Groups groups of Threads
 // threads. The kernel's parameters are the buffers, as pointers and in order,
 // and then the bytes of one argument structure, by value.

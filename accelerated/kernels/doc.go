@@ -11,14 +11,16 @@
 // rounding to a data type is integer arithmetic.
 //
 // A kernel is the work of one warp of 32 lanes, without threadgroup memory, so
-// that the host can do one lane, and one warp, after another. [Entries] says what each takes, and
-// args.go how its arguments are laid out. Which kernel does what:
+// that the host can do one lane, and one warp, after another. [Entries] says what
+// each takes, and args.go how its arguments are laid out. Which kernel does what:
 //
 //	move_columns   fills columns from other stores, or zeros: runs in any order
 //	shift_rows     runs in place within rows: moves by some columns, turns
 //	close_ranks    rows in place to lower ones, column for column
 //	write_*        keys, values and mask in one launch; quantizes or copies
-//	attend_*       attention of 1 or of up to 4 queries, over a part of the columns
+//	attend_*       attention of 1 or of up to 4 queries, over a part of the columns;
+//	               of one over bfloat16 codes of 4 bits by products of matrices,
+//	               where the processor has those (see attend_four)
 //	combine_splits joins those parts
 //
 // A move in place that fits none of these goes through memory beside the store.

@@ -12,14 +12,16 @@ import (
 
 // New makes a device of a backend, which is the device's from here on.
 func New(b Backend) accelerated.Device {
-	return &engine{backend: b, live: map[accelerated.Buffer]struct{}{}}
+	addresser, _ := b.(Addresser)
+	return &engine{backend: b, addresser: addresser, live: map[accelerated.Buffer]struct{}{}}
 }
 
 // engine turns the calls of a device into launches. It holds no memory of the
 // device between calls: what a call needs besides its arguments is allocated,
 // and given back behind the call's launches.
 type engine struct {
-	backend Backend
+	backend   Backend
+	addresser Addresser // the backend, if it is one
 
 	mu     sync.Mutex
 	closed bool

@@ -6,7 +6,8 @@ import "unsafe"
 // most 128. No kernel uses threadgroup memory; attention has a barrier, which
 // all threads of its groups reach. The buffers of each:
 //
-//	move_columns     store; table; 16 sources (those not used are any buffer)
+//	move_columns     store; table; 16 sources (those not used, or that are given by
+//	                 their addresses, are any buffer)
 //	shift_rows       store; table
 //	close_ranks      store; table
 //	write_*          store; keys; values; mask; table (those not used are any buffer)
@@ -19,7 +20,7 @@ var Entries = entries()
 
 func entries() map[string]Entry {
 	all := map[string]Entry{
-		"move_columns":   {2 + maxSources, int(unsafe.Sizeof(moveArgs{}))},
+		"move_columns":   {2 + boundSources, int(unsafe.Sizeof(moveArgs{}))},
 		"shift_rows":     {2, int(unsafe.Sizeof(shiftArgs{}))},
 		"close_ranks":    {2, int(unsafe.Sizeof(closeArgs{}))},
 		"combine_splits": {2, int(unsafe.Sizeof(combineArgs{}))},

@@ -13,7 +13,7 @@ import (
 // ptxEntries is the text of each entry point of the PTX.
 func ptxEntries() map[string]string {
 	entries := map[string]string{}
-	for _, text := range strings.Split(kernels.PTX, ".visible .entry ")[1:] {
+	for _, text := range strings.Split(kernels.PTX(), ".visible .entry ")[1:] {
 		name, rest, _ := strings.Cut(text, "(")
 		entries[name] = rest
 	}
@@ -23,8 +23,8 @@ func ptxEntries() map[string]string {
 // TestPTX holds the embedded PTX to the source: it is made of it, and has the
 // entry points that the table says, with those parameters.
 func TestPTX(t *testing.T) {
-	if !strings.HasPrefix(kernels.PTX, kernels.PTXHeader()) {
-		t.Fatal("kernels.ptx was made of another source; run make kernels")
+	if !strings.HasPrefix(kernels.PTX(), kernels.PTXHeader()) {
+		t.Fatal("kernels.ptx.gz was made of another source; run make kernels")
 	}
 	entries := ptxEntries()
 	if len(entries) != len(kernels.Entries) {

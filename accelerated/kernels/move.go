@@ -77,9 +77,14 @@ func independent(runs []accelerated.Run) bool {
 	return true
 }
 
-// smallMove is the size, in bytes, up to which pieces are small, so that there
-// are many and the last ones end together.
-const smallMove = 256 << 20
+// A warp moves a piece. What fits into the cache of a large processor is small:
+// it can stay there for the next reader if what it is copied from does not, and
+// groups of one warp each end sooner.
+const (
+	largePiece = 8 << 10
+	smallPiece = 16 << 10
+	smallMove  = 48 << 20
+)
 
 // moveApart adds launches for runs that can be done in any order.
 func (e *engine) moveApart(dst *accelerated.Store, sources []*accelerated.Store, runs []accelerated.Run) {
@@ -90,26 +95,21 @@ func (e *engine) moveApart(dst *accelerated.Store, sources []*accelerated.Store,
 	for i := range runs {
 		columns += int(runs[i].N)
 	}
-	piece := 16 << 10
-	if launches := (len(sources) + maxSources - 1) / maxSources; width*columns*dst.Heads <= smallMove*launches {
-		piece = 4 << 10
+	piece, group, once := largePiece, groupWarps, uint32(0)
+	if width*dst.Heads*columns <= smallMove {
+		piece, group, once = smallPiece, 1, 1
 	}
-	for first := 0; first == 0 || first < len(sources); first += maxSources {
-		some := sources[min(first, len(sources)):min(first+maxSources, len(sources))]
-		a := moveArgs{Dst: layoutOf(dst), Piece: uint32(piece)}
-		bindings := [2 + maxSources]Binding{{dst.Buffer, 0}}
-		for i, s := range some {
-			l := layoutOf(s)
-			a.Plane[i], a.Columns[i] = l.Plane, l.Columns
-			bindings[2+i] = Binding{s.Buffer, 0}
-		}
+	for first := 0; first == 0 || first < len(sources); {
+		a := moveArgs{Dst: layoutOf(dst), Piece: uint32(piece), Once: once}
+		bindings := [2 + boundSources]Binding{{dst.Buffer, 0}}
+		next := first + e.addSources(&a, bindings[2:], sources[first:])
 		var table []run
 		for i := range runs {
 			r := &runs[i]
 			source := int(r.Source) - first
 			if r.Source == accelerated.Zero && first == 0 {
 				source = accelerated.Zero
-			} else if source < 0 || source >= len(some) {
+			} else if source < 0 || source >= next-first {
 				continue
 			}
 			t := runOf(r)
@@ -124,9 +124,36 @@ func (e *engine) moveApart(dst *accelerated.Store, sources []*accelerated.Store,
 			if copy(a.Run[:], table) < len(table) {
 				a.Tabled, bindings[1] = 1, e.stage(bytesOf(table))
 			}
-			launch(e, "move_columns", a.Warps, &a, bindings[:]...)
+			launchGroups(e, "move_columns", a.Warps, group, &a, bindings[:]...)
+		}
+		first = max(next, first+1)
+	}
+}
+
+// addSources lets a launch move from the first of some sources, and returns how
+// many it is.
+func (e *engine) addSources(a *moveArgs, bindings []Binding, sources []*accelerated.Store) int {
+	var layouts []layout
+	for i, s := range sources {
+		l := layoutOf(s)
+		at := slices.Index(layouts, l)
+		if at < 0 {
+			at = len(layouts)
+			layouts = append(layouts, l)
+		}
+		if i == maxSources || at == maxLayouts || e.addresser == nil && i == boundSources {
+			return i
+		}
+		a.Layout[i], a.Plane[at], a.Columns[at] = uint32(at), l.Plane, l.Columns
+		switch {
+		case s.Buffer == nil: // of a store without columns, from which nothing moves
+		case e.addresser != nil:
+			a.Base[i] = e.addresser.Address(s.Buffer)
+		default:
+			bindings[i] = Binding{s.Buffer, 0}
 		}
 	}
+	return len(sources)
 }
 
 func runOf(r *accelerated.Run) run {
@@ -205,7 +232,8 @@ func (e *engine) shiftRows(store *accelerated.Store, runs []accelerated.Run) {
 		a.Tabled, in = 1, e.stage(append(bytesOf(pairs), bytesOf(table)...))
 	}
 	a.Warps = uint32((uint64(a.Rows)*uint64(a.Lanes) + Warp - 1) / Warp)
-	launch(e, "shift_rows", a.Warps, &a, Binding{store.Buffer, 0}, in)
+	// Warps are few and all of one size: small groups spread them evenly.
+	launchGroups(e, "shift_rows", a.Warps, 2, &a, Binding{store.Buffer, 0}, in)
 }
 
 // throughAtOnce is how much memory a move in place takes beside the store, or

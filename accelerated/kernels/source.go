@@ -1,9 +1,13 @@
 package kernels
 
 import (
+	"bytes"
+	"compress/gzip"
 	"crypto/sha256"
 	_ "embed"
 	"encoding/hex"
+	"io"
+	"sync"
 )
 
 var (
@@ -18,12 +22,23 @@ var (
 	//go:embed source/layouts.h
 	layouts string
 
-	// PTX is what NVRTC makes of the kernels, for CUDA's driver. Its first line
-	// says which source it was made of; `make kernels` makes it anew.
-	//
-	//go:embed kernels.ptx
-	PTX string
+	//go:embed kernels.ptx.gz
+	compressed []byte
 )
+
+// PTX is what NVRTC makes of the kernels, for CUDA's driver. Its first line says
+// which source it was made of; `make kernels` makes it anew.
+var PTX = sync.OnceValue(func() string {
+	var text []byte
+	r, err := gzip.NewReader(bytes.NewReader(compressed))
+	if err == nil {
+		text, err = io.ReadAll(r)
+	}
+	if err != nil {
+		panic(err) // not as long as the program is whole
+	}
+	return string(text)
+})
 
 // NVRTCOptions are the options that PTX is compiled with: every operation
 // rounds by itself, and nothing is flushed to zero.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"compress/gzip"
 	"errors"
 	"flag"
 	"fmt"
@@ -13,7 +14,7 @@ import (
 	"github.com/ebitengine/purego"
 )
 
-const out = "accelerated/kernels/kernels.ptx"
+const out = "accelerated/kernels/kernels.ptx.gz"
 
 func main() {
 	library := flag.String("nvrtc", "libnvrtc.so.12", "NVRTC's `library`")
@@ -33,7 +34,7 @@ func build(library, to string, check bool) error {
 	}
 	ptx = kernels.PTXHeader() + ptx
 	if check {
-		if ptx != kernels.PTX {
+		if ptx != kernels.PTX() {
 			return errors.New(out + " is not what this NVRTC makes of the source; run make kernels")
 		}
 		fmt.Println(out, "is what NVRTC makes of the source")
@@ -44,8 +45,12 @@ func build(library, to string, check bool) error {
 		return err
 	}
 	defer os.Remove(temp.Name())
-	_, err = temp.WriteString(ptx)
-	if err = errors.Join(err, temp.Chmod(0o644), temp.Close()); err != nil {
+	pack, err := gzip.NewWriterLevel(temp, gzip.BestCompression)
+	if err != nil {
+		return err
+	}
+	_, err = pack.Write([]byte(ptx))
+	if err = errors.Join(err, pack.Close(), temp.Chmod(0o644), temp.Close()); err != nil {
 		return err
 	}
 	return os.Rename(temp.Name(), to)

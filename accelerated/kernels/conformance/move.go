@@ -8,8 +8,16 @@ func (p *pair) move(s *store, out [2]*accelerated.Work) {
 	var runs []accelerated.Run
 	if p.bool() {
 		sources = sources[:0]
-		for range p.draw(20) {
-			sources = append(sources, p.like(s))
+		most := 20
+		if p.draw(12) == 0 { // more than a launch can move from
+			most = 100
+		}
+		for range p.draw(most) {
+			if len(sources) == 0 || p.draw(4) == 0 {
+				sources = append(sources, p.like(s))
+			} else {
+				sources = append(sources, p.again(sources[len(sources)-1]))
+			}
 		}
 		runs = p.apart(s, sources)
 	} else {
@@ -32,6 +40,13 @@ func (p *pair) like(s *store) *store {
 	shape := s.Store
 	shape.Planes = [accelerated.Planes]accelerated.Plane{}
 	return p.store(shape)
+}
+
+// again is another store that is laid out the same.
+func (p *pair) again(s *store) *store {
+	out := &store{Store: s.Store}
+	out.buffer = p.upload(p.noise(lay(&out.Store, s.Rows, s.Columns)))
+	return out
 }
 
 // apart fills disjoint columns.

@@ -60,6 +60,10 @@ func (b *backend) Free(buffer accelerated.Buffer) {
 	own.at = nil
 }
 
+func (b *backend) Address(buffer accelerated.Buffer) uint64 {
+	return uint64(uintptr(buffer.(*Buffer).at))
+}
+
 func (b *backend) Launch(batch ...kernels.Launch) error {
 	for _, l := range batch {
 		buffers := make([]unsafe.Pointer, len(l.Buffers))

@@ -41,10 +41,15 @@ var sanitizers = []string{"-g", "-O1", "-fno-omit-frame-pointer", "-fsanitize=ad
 var Load = sync.OnceValues(load)
 
 func load() (*Library, error) {
-	path, err := build(os.Getenv("RINGCHECK_SANITIZE") == "1")
+	path, err := build(kernels.HostSource(), os.Getenv("RINGCHECK_SANITIZE") == "1")
 	if err != nil {
 		return nil, &accelerated.UnavailableError{Device: "host", Why: err.Error()}
 	}
+	return open(path)
+}
+
+// open loads a library.
+func open(path string) (*Library, error) {
 	handle, err := purego.Dlopen(path, purego.RTLD_NOW|purego.RTLD_LOCAL)
 	if err != nil {
 		return nil, &accelerated.UnavailableError{Device: "host", Why: err.Error()}
@@ -92,9 +97,9 @@ func (l *Library) Call(kernel string, buffers []unsafe.Pointer, args []byte, war
 // patience is how long a compiler may take.
 const patience = 5 * time.Minute
 
-// build returns the path of the library, which it compiles if it is not in the
-// cache.
-func build(sanitize bool) (string, error) {
+// build returns the path of the library of a source, which it compiles if it is
+// not in the cache.
+func build(source string, sanitize bool) (string, error) {
 	compiler, err := findCompiler()
 	if err != nil {
 		return "", err
@@ -115,7 +120,6 @@ func build(sanitize bool) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("%s --version: %w", compiler, err)
 	}
-	source := kernels.HostSource()
 	sum := sha256.Sum256([]byte(strings.Join(append([]string{source, compiler, string(version)}, options...), "\x00")))
 	dir, err := os.UserCacheDir()
 	if err != nil {

@@ -70,6 +70,29 @@ FN u32 pair_fma_float16(u32 a, u32 b, u32 c) {
   return d;
 }
 
+// Two to the x, to two units in the last place.
+#define POWERS 1
+FN f32 machine_power(f32 x) {
+  f32 y;
+  asm("ex2.approx.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+
+// Products of matrices, see kernels.h.
+#define MATRICES 1
+FN void multiply(f32 *sum, u32, u32 s, const u32 *a, u32, u32 i, const u32 *b, u32, u32 j) {
+  asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+      : "+f"(sum[s]), "+f"(sum[s + 1]), "+f"(sum[s + 2]), "+f"(sum[s + 3])
+      : "r"(a[i]), "r"(a[i + 1]), "r"(a[i + 2]), "r"(a[i + 3]), "r"(b[j]), "r"(b[j + 1]));
+}
+FN u32 halves(u32 a, u32 b, bool high) { return __byte_perm(a, b, high ? 0x7632 : 0x5410); }
+
+#define ADDRESSES 1  // a number can be a pointer
+
+// load_once loads what need not stay in a cache.
+template <class T>
+FN T load_once(const T *at) { return __ldcs(at); }
+
 #define BUFFER(i) u8 *b##i
 #define BUFFERS_2 BUFFER(0), BUFFER(1)
 #define BUFFERS_5 BUFFERS_2, BUFFER(2), BUFFER(3), BUFFER(4)
@@ -80,8 +103,11 @@ FN u32 pair_fma_float16(u32 a, u32 b, u32 c) {
 #define GIVEN_18 GIVEN_5, b5, b6, b7, b8, b9, b10, b11, b12, b13, b14, b15, b16, b17
 
 // Least is how many groups a multiprocessor should have room for, in registers.
+// The warp's index comes from its first lane, so that the compiler knows that it
+// is the same in all: what follows from it needs one register for all lanes, and
+// lanes that ask each other are known to be together.
 #define ENTRY(name, Args, n, least, ...)                                                                  \
   extern "C" __global__ void __launch_bounds__(128, least) name(BUFFERS_##n, const __grid_constant__ Args args) { \
-    u32 warp = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;                                  \
+    u32 warp = blockIdx.x * (blockDim.x / 32) + __shfl_sync(0xFFFFFFFFu, threadIdx.x / 32, 0);    \
     if (warp < args.warps) __VA_ARGS__(GIVEN_##n, args, warp, threadIdx.x % 32);                   \
   }

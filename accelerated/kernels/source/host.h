@@ -45,6 +45,30 @@ FN f32 round_even(f32 x) { return __builtin_rintf(x); }
 // The sums of attention may be fused elsewhere; here that would be slow.
 FN f32 add_product(f32 a, f32 b, f32 sum) { return sum + a * b; }
 
+// Products of matrices, see kernels.h.
+#define MATRICES 1
+FN void multiply(f32 *sum, u32 ns, u32 is, const u32 *a, u32 na, u32 ia, const u32 *b, u32 nb, u32 ib) {
+  f32 x[16][16], y[8][16];
+  EACH_LANE(lane) {
+    u32 g = lane / 4, t = lane % 4;
+    for (u32 i = 0; i < 8; i++) x[g + i % 4 % 2 * 8][2 * t + i % 4 / 2 * 8 + i / 4] = float_of(a[AT(lane, na, ia + i % 4)] >> (i / 4 * 16) << 16);
+    for (u32 i = 0; i < 4; i++) y[g][2 * t + i % 2 * 8 + i / 2] = float_of(b[AT(lane, nb, ib + i % 2)] >> (i / 2 * 16) << 16);
+  }
+  EACH_LANE(lane) {
+    for (u32 i = 0; i < 4; i++) {
+      const f32 *row = x[lane / 4 + i / 2 * 8], *column = y[lane % 4 * 2 + i % 2];
+      f32 all = 0;
+      for (u32 k = 0; k < 16; k++) all += row[k] * column[k];
+      sum[AT(lane, ns, is + i)] += all;
+    }
+  }
+}
+FN u32 halves(u32 a, u32 b, bool high) { return high ? a >> 16 | (b & 0xFFFF0000u) : (a & 0xFFFFu) | b << 16; }
+
+#define ADDRESSES 1  // a number can be a pointer
+
+#define load_once(at) (*(at))
+
 #define GIVEN_2 b[0], b[1]
 #define GIVEN_5 GIVEN_2, b[2], b[3], b[4]
 #define GIVEN_18 GIVEN_5, b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13], b[14], b[15], b[16], b[17]

@@ -13,6 +13,13 @@
 // another lane, which nobody may change in the same EACH_LANE and all lanes must
 // ask for together.
 //
+// Where there are MATRICES, multiply adds the product of two, 16 by 16 and 16 by
+// 8 bfloat16, to a third of float32. Lane 4g+t has a part of each, of which
+// multiply is told the n and the first i. Of the first it is rows g and g+8 in
+// columns 2t and 2t+1, a word each, and then both in the columns 8 further; of the
+// second column g in those rows; of the sum columns 2t and 2t+1 in row g, and then
+// in row g+8. halves makes a word of the low, or the high, halves of two.
+//
 // All addresses are bytes from the beginning of a buffer, which is aligned to
 // 256.
 
@@ -44,7 +51,8 @@ FN void clear(PRIVATE u8 &x) { x = 0; }
 
 // ---- Move ----------------------------------------------------------------
 
-#define SOURCES 16
+#define SOURCES 64
+#define LAYOUTS 8
 
 struct Run {
   i32 source;  // below 0: zeros
@@ -58,17 +66,21 @@ struct Run {
 
 struct MoveArgs {
   Layout dst;
-  u64 plane[SOURCES][6];  // of the sources, whose widths and heads are dst's
-  u32 columns[SOURCES];
+  u64 base[SOURCES];    // addresses of the sources; 0: one of the buffers, of which there are 16
+  u32 layout[SOURCES];  // which of these is a source's; widths and heads are dst's
+  u64 plane[LAYOUTS][6];
+  u32 columns[LAYOUTS];
   u32 runs;
   u32 piece;  // bytes, a multiple of 16
   u32 warps;
   u32 tabled;
+  u32 once;  // what is read need not stay in a cache, so that what is written can
+  u32 unused;
   Run run[INLINE];
 };
 
 // move_piece fills units begin to end of a strip from a cycle.
-template <class T>
+template <class T, bool ONCE>
 FN void move_piece(DEVICE u8 *to, DEVICE const u8 *from, u32 begin, u32 end, u32 skip, u32 cycle, u32 lane_) {
   DEVICE T *dst = (DEVICE T *)to;
   DEVICE const T *src = (DEVICE const T *)from;
@@ -78,7 +90,10 @@ FN void move_piece(DEVICE u8 *to, DEVICE const u8 *from, u32 begin, u32 end, u32
       UNROLL for (u32 i = 0; i < BATCH; i++) {
         u32 k = at + i * LANES + lane;
         clear(v[i]);
-        if (k < end && cycle > 0) v[i] = src[skip + k < cycle ? skip + k : skip + k - cycle];
+        if (k < end && cycle > 0) {
+          DEVICE const T *at = src + (skip + k < cycle ? skip + k : skip + k - cycle);
+          v[i] = ONCE ? load_once(at) : *at;
+        }
       }
       UNROLL for (u32 i = 0; i < BATCH; i++) {
         u32 k = at + i * LANES + lane;
@@ -123,22 +138,29 @@ FN void move(DEVICE u8 *store, DEVICE const u8 *table, DEVICE const u8 *s0, DEVI
   u64 src = 0;
   DEVICE const u8 *from = s0;
   if (r.source >= 0) {
-    src = strip(a.plane[r.source][plane], width, a.columns[r.source], a.dst.heads, r.srcRow, head) + u64(r.from) * width;
+    u32 layout = a.layout[r.source];
+    src = strip(a.plane[layout][plane], width, a.columns[layout], a.dst.heads, r.srcRow, head) + u64(r.from) * width;
     from = r.source == 1 ? s1 : from, from = r.source == 2 ? s2 : from, from = r.source == 3 ? s3 : from;
     from = r.source == 4 ? s4 : from, from = r.source == 5 ? s5 : from, from = r.source == 6 ? s6 : from;
     from = r.source == 7 ? s7 : from, from = r.source == 8 ? s8 : from, from = r.source == 9 ? s9 : from;
     from = r.source == 10 ? s10 : from, from = r.source == 11 ? s11 : from, from = r.source == 12 ? s12 : from;
     from = r.source == 13 ? s13 : from, from = r.source == 14 ? s14 : from, from = r.source == 15 ? s15 : from;
+#ifdef ADDRESSES
+    if (a.base[r.source] != 0) from = (DEVICE const u8 *)a.base[r.source];
+#endif
   }
   u32 bytes = r.n * width, skip = r.skip * width, cycle = r.source < 0 ? 0 : r.cycle * width;
   u32 unit = unit_of(dst | src | bytes | skip | cycle);
   u32 end = begin + a.piece < bytes ? begin + a.piece : bytes;
   begin /= unit, end /= unit, skip /= unit, cycle /= unit;
   switch (unit) {
-  case 16: move_piece<uint4>(store + dst, from + src, begin, end, skip, cycle, lane_); break;
-  case 4: move_piece<u32>(store + dst, from + src, begin, end, skip, cycle, lane_); break;
-  case 2: move_piece<u16>(store + dst, from + src, begin, end, skip, cycle, lane_); break;
-  default: move_piece<u8>(store + dst, from + src, begin, end, skip, cycle, lane_);
+  case 16:
+    if (a.once) move_piece<uint4, true>(store + dst, from + src, begin, end, skip, cycle, lane_);
+    else move_piece<uint4, false>(store + dst, from + src, begin, end, skip, cycle, lane_);
+    break;
+  case 4: move_piece<u32, false>(store + dst, from + src, begin, end, skip, cycle, lane_); break;
+  case 2: move_piece<u16, false>(store + dst, from + src, begin, end, skip, cycle, lane_); break;
+  default: move_piece<u8, false>(store + dst, from + src, begin, end, skip, cycle, lane_);
   }
 }
 ENTRY(move_columns, MoveArgs, 18, 1, move)
@@ -157,49 +179,71 @@ struct ShiftArgs {
 
 #define SHIFT_BATCH 16u
 
+#define X(c) (*(DEVICE T *)(strip + u64(c) * width))
+
+// shift_some moves m units, or SHIFT_BATCH where FULL, from column src to column
+// to and up, or from the columns before src to those before to and down.
+template <class T, bool FULL>
+FN void shift_some(DEVICE u8 *strip, u32 width, u32 src, u32 to, bool up, u32 m) {
+  T v[SHIFT_BATCH];
+  if (up) {
+    UNROLL for (u32 i = 0; i < SHIFT_BATCH; i++) if (FULL || i < m) v[i] = X(src + i);
+    UNROLL for (u32 i = 0; i < SHIFT_BATCH; i++) if (FULL || i < m) X(to + i) = v[i];
+  } else {
+    UNROLL for (u32 i = 0; i < SHIFT_BATCH; i++) if (FULL || i < m) v[i] = X(src - 1 - i);
+    UNROLL for (u32 i = 0; i < SHIFT_BATCH; i++) if (FULL || i < m) X(to - 1 - i) = v[i];
+  }
+}
+
+// turn_some moves m units, or SHIFT_BATCH where FULL, each to where the one
+// before it was, skip columns before it in a cycle of n; the first goes to column
+// at, and the column where the last came from is returned.
+template <class T, bool FULL>
+FN u32 turn_some(DEVICE u8 *strip, u32 width, u32 n, u32 skip, u32 at, u32 m) {
+  T v[SHIFT_BATCH];
+  u32 p[SHIFT_BATCH + 1], last = at;
+  p[0] = at;
+  UNROLL for (u32 i = 0; i < SHIFT_BATCH; i++) {
+    p[i + 1] = p[i] + skip < n ? p[i] + skip : p[i] + skip - n;
+    if (FULL || i < m) v[i] = X(p[i + 1]), last = p[i + 1];
+  }
+  UNROLL for (u32 i = 0; i < SHIFT_BATCH; i++) if (FULL || i < m) X(p[i]) = v[i];
+  return last;
+}
+
 // shift_lane does a run for one unit of each column of a strip.
 template <class T>
 FN void shift_lane(DEVICE u8 *strip, u32 width, PRIVATE const Run &r) {
-#define X(c) (*(DEVICE T *)(strip + u64(c) * width))
-#define EACH_OF(m) UNROLL for (u32 i = 0; i < SHIFT_BATCH; i++) if (i < m)
-  T v[SHIFT_BATCH];
   if (r.source < 0) {
-    clear(v[0]);
-    for (u32 k = 0; k < r.n; k++) X(r.to + k) = v[0];
+    T zero;
+    clear(zero);
+    for (u32 k = 0; k < r.n; k++) X(r.to + k) = zero;
   } else if (r.skip + r.n <= r.cycle) {
-    u32 src = r.from + r.skip;
-    for (u32 k = 0; k < r.n && r.to != src; k += SHIFT_BATCH) {
-      u32 m = r.n - k;
-      if (r.to < src) {
-        EACH_OF(m) v[i] = X(src + k + i);
-        EACH_OF(m) X(r.to + k + i) = v[i];
-      } else {
-        EACH_OF(m) v[i] = X(src + m - 1 - i);
-        EACH_OF(m) X(r.to + m - 1 - i) = v[i];
-      }
+    u32 src = r.from + r.skip, k = 0;
+    bool up = r.to < src;
+    if (r.to == src) return;
+    for (; r.n - k >= SHIFT_BATCH; k += SHIFT_BATCH) {
+      u32 done = up ? k : r.n - k;
+      shift_some<T, true>(strip, width, src + done, r.to + done, up, SHIFT_BATCH);
     }
+    shift_some<T, false>(strip, width, src + (up ? k : r.n - k), r.to + (up ? k : r.n - k), up, r.n - k);
   } else {  // the whole cycle turns: each column goes where the one before it was
     u32 turns = r.n, rest = r.skip;  // turns becomes their greatest common divisor
     while (rest > 0) {
       u32 t = turns % rest;
       turns = rest, rest = t;
     }
-#define NEXT(p) (p = p + r.skip < r.n ? p + r.skip : p + r.skip - r.n)
+    strip += u64(r.from) * width;
     for (u32 start = 0; start < turns; start++) {
-      T first = X(r.from + start);
+      T first = X(start);
       u32 at = start, m = r.n / turns - 1;
-      for (; m > 0; m = m > SHIFT_BATCH ? m - SHIFT_BATCH : 0) {
-        u32 p = at;
-        EACH_OF(m) v[i] = X(r.from + NEXT(p));
-        EACH_OF(m) X(r.from + at) = v[i], NEXT(at);
-      }
-      X(r.from + at) = first;
+      for (; m >= SHIFT_BATCH; m -= SHIFT_BATCH) at = turn_some<T, true>(strip, width, r.n, r.skip, at, SHIFT_BATCH);
+      at = turn_some<T, false>(strip, width, r.n, r.skip, at, m);
+      X(at) = first;
     }
-#undef NEXT
   }
-#undef EACH_OF
-#undef X
 }
+#undef X
 
 FN void shift(DEVICE u8 *store, DEVICE const u8 *table, ARGS ShiftArgs &a, u32 warp, u32 lane_) {
   EACH_LANE(lane) {
@@ -751,6 +795,9 @@ FN void queried(PRIVATE f32 *x, DEVICE const u8 *query, u32 dtype, u32 dim, u32 
 // stays.
 FN f32 exponential(f32 x) {
   if (x < -87.0f) x = -87.0f;
+#ifdef POWERS
+  return machine_power(x * 1.44269502f);
+#endif
   // x = n ln 2 + r; the first part of ln 2 is so short that n times it is exact.
   f32 n = round_even(x * 1.44269502f);
   f32 r = x - n * 0.693359375f;
@@ -821,22 +868,239 @@ FN void join(DEVICE u8 *out, DEVICE const u8 *partial, u32 flat, u64 to, u64 sum
   EACH_LANE(lane)
     for (u32 i = lane; i < splits; i += LANES) total[AT(lane, 1, 0)] += joined(totals, i, most[AT(lane, 1, 0)]) * totals[2 * i + 1];
   sum_lanes<1>(total, lane_);
-  for (u32 e = 0; e < valueDim; e += LANES) {
-    f32 sum[HELD];
-    EACH_LANE(lane) sum[AT(lane, 1, 0)] = 0;
+  for (u32 begin = 0; begin < valueDim; begin += 4 * LANES) {
+    f32 sum[HELD * 4];
+    EACH_LANE(lane) UNROLL for (u32 i = 0; i < 4; i++) sum[AT(lane, 4, i)] = 0;
     for (u32 i0 = 0; i0 < splits; i0 += LANES) {
       EACH_LANE(lane) weights[AT(lane, 1, 0)] = i0 + lane < splits ? joined(totals, i0 + lane, most[AT(lane, 1, 0)]) : 0;
-      EACH_LANE(lane) {
-        for (u32 i = 0; i < LANES && i0 + i < splits; i++) {
-          f32 weight = FROM(weights, i, 1, 0);
-          if (!(weight == 0) && e + lane < valueDim)
-            sum[AT(lane, 1, 0)] = add_product(weight, sums[(i0 + i) * valueDim + e + lane], sum[AT(lane, 1, 0)]);
+      for (u32 j = 0; j < LANES && i0 + j < splits; j += 4) {
+        EACH_LANE(lane) {
+          f32 part[16];
+          UNROLL for (u32 i = 0; i < 16; i++) {
+            u32 split = i0 + j + i / 4, e = begin + i % 4 * LANES + lane;
+            part[i] = split < splits && e < valueDim ? sums[split * valueDim + e] : 0;
+          }
+          UNROLL for (u32 i = 0; i < 16; i++) {
+            f32 weight = FROM(weights, j + i / 4, 1, 0);
+            if (!(weight == 0)) sum[AT(lane, 4, i % 4)] = add_product(weight, part[i], sum[AT(lane, 4, i % 4)]);
+          }
         }
       }
     }
-    EACH_LANE(lane) {
+    EACH_LANE(lane) UNROLL for (u32 i = 0; i < 4; i++) {
+      u32 e = begin + i * LANES + lane;
       f32 all = total[AT(lane, 1, 0)];
-      if (e + lane < valueDim) ((DEVICE f32 *)(out + to))[u64(flat) * valueDim + e + lane] = all == 0 ? 0 : sum[AT(lane, 1, 0)] / all;
+      if (e < valueDim) ((DEVICE f32 *)(out + to))[u64(flat) * valueDim + e] = all == 0 ? 0 : sum[AT(lane, 4, i)] / all;
+    }
+  }
+}
+
+#ifdef MATRICES
+// Affine is two scales and two biases in bfloat16, for two codes.
+struct Affine { u32 scale, bias, offset; };
+
+FN Affine affine(u32 scale, u32 bias) {
+  Affine x;
+  x.scale = scale, x.bias = bias, x.offset = 0;
+#ifdef PAIRS
+  x.offset = pair_fma_bfloat16(scale, 0xC300C300u, 0x80008000u);
+#endif
+  return x;
+}
+
+// dequantized is two bfloat16 of the codes in the low 4 bits of each half.
+FN u32 dequantized(u32 codes, PRIVATE const Affine &x) {
+#ifdef PAIRS
+  // With bits in front a code is 128 more; what that adds to its product is
+  // taken away before the product is rounded.
+  u32 product = pair_fma_bfloat16(tagged(codes, 0x000F000Fu, 0x43004300u), x.scale, x.offset);
+  return pair_fma_bfloat16(product, 0x3F803F80u, x.bias);
+#else
+  u32 two = 0;
+  for (u32 i = 0; i < 32; i += 16) {
+    f32 product = f32(codes >> i & 15u) * widened<BFLOAT16>(x.scale >> i & 0xFFFFu);
+    two |= to_bfloat16(rounded_any(BFLOAT16, product) + widened<BFLOAT16>(x.bias >> i & 0xFFFFu)) << i;
+  }
+  return two;
+#endif
+}
+
+// admitted_at is whether the lane's column of a tile is admitted. The last tile
+// may begin in the one before it, whose columns it then does not admit.
+FN u32 admitted_at(DEVICE const u8 *mask, ARGS AttendArgs &a, u32 row, u32 tile, u32 end, u32 lane) {
+  u32 column = (tile < a.s - LANES ? tile : a.s - LANES) + lane;
+  return column >= tile && column < end && (!a.masked || mask[a.mask + u64(row) * a.s + column] != 0);
+}
+
+FN bool is_finite(f32 x) { return (bits_of(x) & 0x7F800000u) != 0x7F800000u; }
+
+// attend_four is attend for one query and columns of WIDE codes of 4 bits, with
+// two scales in bfloat16: products of matrices (see multiply) make its sums.
+// Lane 4g+t has the score and the weight of column 4g+t of a tile, and in the end
+// elements 16g+4t to 16g+4t+3 of the sums.
+//
+// Keys are 16 columns by 16 elements; of columns 4g to 4g+3 the lane has elements
+// 32t to 32t+31, in pairs of one and the fourth from there. The query is all 8
+// columns of the other matrix, so that each lane gets the scores of its four
+// columns. Values are 16 elements by 16 columns; of columns t, 4+t, 8+t and so on
+// the lane has elements 16g to 16g+15. The first two columns of the other matrix
+// are the weights, in two parts of 8 bits; the others are of no account.
+//
+// What is not admitted is read, and multiplied by 0. It is false where something
+// infinite or no number has come up, be it there or because parts of a weight
+// multiply infinity otherwise than the whole: then attend has to do without.
+FN bool attend_four(DEVICE const u8 *store, DEVICE const u8 *query, DEVICE const u8 *mask, ARGS AttendArgs &a, u32 row, u32 head,
+                    u32 first, u32 end, PRIVATE f32 *sums, PRIVATE f32 *most, PRIVATE f32 *total, u32 lane_) {
+  const u32 width = WIDE / 2, scaled = 4;  // bytes of a column
+  u64 columns = (u64(row) * a.heads + head) * a.columns + a.from;
+  u32 pairs[HELD * 16];  // of the query
+  f32 all[HELD * 32];    // sums of weighted values
+  u32 admits[HELD], next[HELD];
+  EACH_LANE(lane) {
+    DEVICE const uint4 *q = (DEVICE const uint4 *)(query + a.query + row * a.stride[0] + head * a.stride[1]) + lane % 4 * 4;
+    UNROLL for (u32 i = 0; i < 4; i++) {
+      uint4 v = q[i];
+      u32 to = AT(lane, 16, 4 * i);
+      pairs[to] = halves(v.x, v.z, false), pairs[to + 1] = halves(v.x, v.z, true);
+      pairs[to + 2] = halves(v.y, v.w, false), pairs[to + 3] = halves(v.y, v.w, true);
+    }
+    UNROLL for (u32 i = 0; i < 32; i++) all[AT(lane, 32, i)] = 0;
+    most[AT(lane, 1, 0)] = -float_of(0x7F800000u), total[AT(lane, 1, 0)] = 0;
+    next[AT(lane, 1, 0)] = admitted_at(mask, a, row, first, end, lane);
+  }
+  // The first tile is read before it is known whether anything of it is admitted.
+  for (u32 tile = first; tile < end; tile += LANES) {
+    u32 at = tile < a.s - LANES ? tile : a.s - LANES;
+    EACH_LANE(lane) {
+      admits[AT(lane, 1, 0)] = next[AT(lane, 1, 0)];
+      next[AT(lane, 1, 0)] = admitted_at(mask, a, row, tile + LANES, end, lane);
+    }
+    if (tile != first && ballot(admits) == 0) continue;
+
+    u32 keys[HELD * 16], keyScales[HELD * 4], keyBiases[HELD * 4];
+    u32 values[HELD * 16], valueScales[HELD * 8], valueBiases[HELD * 8];
+    EACH_LANE(lane) {
+      u64 from = columns + at + lane / 4 * 4;
+      UNROLL for (u32 c = 0; c < 4; c++) {
+        uint4 v = *(DEVICE const uint4 *)(store + a.keys[0] + from * width + c * width + lane % 4 * 16);
+        u32 to = AT(lane, 16, 4 * c);
+        keys[to] = v.x, keys[to + 1] = v.y, keys[to + 2] = v.z, keys[to + 3] = v.w;
+      }
+      UNROLL for (u32 c = 0; c < 4; c++) {
+        keyScales[AT(lane, 4, c)] = *(DEVICE const u32 *)(store + a.keys[1] + from * scaled + c * scaled);
+        keyBiases[AT(lane, 4, c)] = *(DEVICE const u32 *)(store + a.keys[2] + from * scaled + c * scaled);
+      }
+    }
+    EACH_LANE(lane) {
+      u64 from = columns + at + lane % 4;
+      UNROLL for (u32 c = 0; c < 8; c++) {
+        u64 v = *(DEVICE const u64 *)(store + a.values[0] + from * width + 4 * c * width + lane / 4 * 8);
+        values[AT(lane, 16, 2 * c)] = u32(v), values[AT(lane, 16, 2 * c + 1)] = u32(v >> 32);
+      }
+      UNROLL for (u32 c = 0; c < 8; c++) {
+        valueScales[AT(lane, 8, c)] = *(DEVICE const u32 *)(store + a.values[1] + from * scaled + 4 * c * scaled);
+        valueBiases[AT(lane, 8, c)] = *(DEVICE const u32 *)(store + a.values[2] + from * scaled + 4 * c * scaled);
+      }
+    }
+
+    f32 scores[HELD * 8];
+    EACH_LANE(lane) UNROLL for (u32 i = 0; i < 8; i++) scores[AT(lane, 8, i)] = 0;
+    UNROLL for (u32 half = 0; half < 2; half++) {
+      u32 x[HELD * 32];
+      EACH_LANE(lane) UNROLL for (u32 i = 0; i < 2; i++) {
+        u32 c = 2 * half + i, scale = keyScales[AT(lane, 4, c)], bias = keyBiases[AT(lane, 4, c)];
+        bool second = lane % 4 >= 2;  // of the scales
+        Affine f = affine(halves(scale, scale, second), halves(bias, bias, second));
+        UNROLL for (u32 w = 0; w < 16; w++) x[AT(lane, 32, 2 * w + i)] = dequantized(keys[AT(lane, 16, 4 * c + w / 4)] >> (4 * (w % 4)), f);
+      }
+      UNROLL for (u32 i = 0; i < 8; i++) multiply(scores, 8, 4 * half, x, 32, 4 * i, pairs, 16, 2 * i);
+    }
+
+    f32 weights[HELD], newest[HELD];
+    u32 more[HELD], halved[HELD], parts[HELD * 4];
+    EACH_LANE(lane) {
+      bool odd = (lane & 1) != 0;
+      f32 low = odd ? scores[AT(lane, 8, 2)] : scores[AT(lane, 8, 0)], high = odd ? scores[AT(lane, 8, 6)] : scores[AT(lane, 8, 4)];
+      f32 score = ((lane & 2) != 0 ? high : low) * a.scale, so_far = most[AT(lane, 1, 0)];
+      weights[AT(lane, 1, 0)] = score;
+      newest[AT(lane, 1, 0)] = admits[AT(lane, 1, 0)] != 0 && score > so_far ? score : so_far;
+      more[AT(lane, 1, 0)] = newest[AT(lane, 1, 0)] > so_far;
+    }
+    if (ballot(more) != 0) {
+      most_lanes<1>(newest, lane_);
+      EACH_LANE(lane) {
+        f32 old = exponential(most[AT(lane, 1, 0)] - newest[AT(lane, 1, 0)]);
+        most[AT(lane, 1, 0)] = newest[AT(lane, 1, 0)];
+        total[AT(lane, 1, 0)] *= old;
+        UNROLL for (u32 i = 0; i < 32; i++) all[AT(lane, 32, i)] *= old;
+      }
+    }
+    EACH_LANE(lane) {
+      f32 weight = admits[AT(lane, 1, 0)] != 0 ? exponential(weights[AT(lane, 1, 0)] - most[AT(lane, 1, 0)]) : 0;
+      // What two parts leave out is left out of the total, too.
+      f32 part = rounded_any(BFLOAT16, weight), rest = rounded_any(BFLOAT16, weight - part);
+      halved[AT(lane, 1, 0)] = halves(bits_of(part), bits_of(rest), true);
+      total[AT(lane, 1, 0)] += part + rest;
+    }
+    EACH_LANE(lane) UNROLL for (u32 i = 0; i < 4; i++) {
+      u32 one = FROM(halved, 8 * i + lane % 4, 1, 0), two = FROM(halved, 8 * i + 4 + lane % 4, 1, 0);
+      parts[AT(lane, 4, i)] = halves(one, two, (lane & 4) != 0);
+    }
+
+    UNROLL for (u32 half = 0; half < 2; half++) {
+      u32 x[HELD * 32];
+      EACH_LANE(lane) UNROLL for (u32 i = 0; i < 2; i++) {
+        u32 c = 4 * half + 2 * i, scale = AT(lane, 8, c), value = AT(lane, 16, 2 * c);  // and the next column's
+        bool second = lane >= 16;
+        Affine f = affine(halves(valueScales[scale], valueScales[scale + 1], second), halves(valueBiases[scale], valueBiases[scale + 1], second));
+        UNROLL for (u32 w = 0; w < 2; w++) {
+          u32 low = halves(values[value + w], values[value + 2 + w], false), high = halves(values[value + w], values[value + 2 + w], true);
+          UNROLL for (u32 e = 0; e < 4; e++) {
+            u32 to = AT(lane, 32, 16 * w + e / 2 * 4 + e % 2 + 2 * i);
+            x[to] = dequantized(low >> (4 * e), f), x[to + 8] = dequantized(high >> (4 * e), f);
+          }
+        }
+      }
+      UNROLL for (u32 i = 0; i < 8; i++) multiply(all, 32, 4 * i, x, 32, 4 * i, parts, 4, 2 * half);
+    }
+  }
+
+  f32 ends[HELD * 16];
+  u32 unsound[HELD];
+  EACH_LANE(lane) UNROLL for (u32 i = 0; i < 16; i++)
+    ends[AT(lane, 16, i)] = lane % 4 == 0 ? all[AT(lane, 32, 2 * i)] + all[AT(lane, 32, 2 * i + 1)] : 0;
+  exchange<2, 8, 1, 16>(ends, lane_);
+  exchange<1, 4, 1, 16>(ends, lane_);
+  sum_lanes<1>(total, lane_);
+  EACH_LANE(lane) {
+    unsound[AT(lane, 1, 0)] = !is_finite(total[AT(lane, 1, 0)]);
+    UNROLL for (u32 i = 0; i < 4; i++) {
+      sums[AT(lane, 4, i)] = ends[AT(lane, 16, i)];
+      if (!is_finite(ends[AT(lane, 16, i)])) unsound[AT(lane, 1, 0)] = 1;
+    }
+  }
+  return ballot(unsound) == 0;
+}
+#endif
+
+// conclude stores four sums for each query of a lane, from element e on, in the
+// output or, where the columns are split, as those of a split.
+template <u32 Q, u32 N>
+FN void conclude(DEVICE u8 *out, DEVICE u8 *partial, ARGS AttendArgs &a, PRIVATE const u32 *flat, u32 count, u32 split, bool leads,
+                 u32 e, PRIVATE const f32 *sums, PRIVATE const f32 *most, PRIVATE const f32 *total, u32 lane) {
+  DEVICE f32 *results = a.splits == 1 ? (DEVICE f32 *)(out + a.out) : (DEVICE f32 *)(partial + a.sums);
+  UNROLL for (u32 q = 0; q < Q; q++) {
+    if (q < count) {
+      f32 all = total[AT(lane, Q, q)];
+      u64 to = u64(flat[q]) * a.splits + split;
+      if (a.splits > 1) {
+        DEVICE f32 *totals = (DEVICE f32 *)(partial + a.totals) + 2 * to;
+        if (lane == 0 && leads) totals[0] = most[AT(lane, Q, q)], totals[1] = all;
+        all = 1;
+      }
+      f32 part = all == 0 ? 0 : 1 / all;
+      UNROLL for (u32 i = 0; i < 4; i++)
+        if (e + i < a.valueDim) results[to * a.valueDim + e + i] = sums[AT(lane, N * Q, i * Q + q)] * part;
     }
   }
 }
@@ -875,143 +1139,138 @@ FN void attend(DEVICE const u8 *store, DEVICE const u8 *query, DEVICE const u8 *
     i32 end = a.masked ? i32(a.s) : i32(a.s) - i32(a.n) + i32(place[q]) + 1;
     if (end > reach) reach = end;
   }
-
-  Reader keys[HELD], values[HELD];
-  f32 products[HELD * steps * Q];
-  f32 sums[HELD * E * Q];  // of weighted values
-  f32 most[HELD * Q], total[HELD * Q], weights[HELD * Q], newest[HELD * Q];
-  u32 admits[HELD], next[HELD];  // a bit for each query, for the lane's column
-  u64 columns = (u64(row) * a.heads + head) * a.columns + a.from;
-  EACH_LANE(lane) {
-    keys[AT(lane, 1, 0)] = reader<HOW>(store, a.keys, a.keyWidth, columns, lane % share * E, a.keyDim, a);
-    values[AT(lane, 1, 0)] = reader<HOW>(store, a.values, a.valueWidth, columns, block + lane % share * E, a.valueDim, a);
-    UNROLL for (u32 i = 0; i < E * Q; i++) sums[AT(lane, E * Q, i)] = 0;
-    UNROLL for (u32 q = 0; q < Q; q++) most[AT(lane, Q, q)] = -float_of(0x7F800000u), total[AT(lane, Q, q)] = 0;
-    next[AT(lane, 1, 0)] = 0;
-  }
   u32 first = split * a.tiles * LANES, end = first + a.tiles * LANES;
   if (end > u32(reach)) end = u32(reach);
-  // One tile more than there are, in front: it only looks ahead.
-  for (u32 tile = first - LANES; i32(tile) < i32(end); tile += LANES) {
+
+  bool done = false;
+#ifdef MATRICES
+  if (Q == 1 && HOW == FOUR_BFLOAT16 && a.group == WIDE / 2 && a.keyDim == WIDE && a.valueDim == WIDE && a.s >= LANES) {
+    f32 sums[HELD * 4], most[HELD], total[HELD];
+    done = attend_four(store, query, mask, a, row, head, first, end, sums, most, total, lane_);
+    if (done) EACH_LANE(lane) conclude<1, 4>(out, partial, a, flat, count, split, true, 4 * lane, sums, most, total, lane);
+  }
+#endif
+  if (!done) {
+    Reader keys[HELD], values[HELD];
+    f32 products[HELD * steps * Q];
+    f32 sums[HELD * E * Q];  // of weighted values
+    f32 most[HELD * Q], total[HELD * Q], weights[HELD * Q], newest[HELD * Q];
+    u32 admits[HELD], next[HELD];  // a bit for each query, for the lane's column
+    u64 columns = (u64(row) * a.heads + head) * a.columns + a.from;
     EACH_LANE(lane) {
-      u32 set = 0, column = tile + LANES + lane % share * together + lane / share;
-      admits[AT(lane, 1, 0)] = next[AT(lane, 1, 0)];
-      if (column < end) {
-        UNROLL for (u32 q = 0; q < Q; q++) {
-          bool yes = a.masked ? mask[a.mask + (u64(row) * a.n + place[q]) * a.s + column] != 0
-                              : i32(column) <= i32(a.s) - i32(a.n) + i32(place[q]);
-          if (yes && q < count) set |= 1u << q;
-        }
-      }
-      next[AT(lane, 1, 0)] = set;
+      keys[AT(lane, 1, 0)] = reader<HOW>(store, a.keys, a.keyWidth, columns, lane % share * E, a.keyDim, a);
+      values[AT(lane, 1, 0)] = reader<HOW>(store, a.values, a.valueWidth, columns, block + lane % share * E, a.valueDim, a);
+      UNROLL for (u32 i = 0; i < E * Q; i++) sums[AT(lane, E * Q, i)] = 0;
+      UNROLL for (u32 q = 0; q < Q; q++) most[AT(lane, Q, q)] = -float_of(0x7F800000u), total[AT(lane, Q, q)] = 0;
+      next[AT(lane, 1, 0)] = 0;
     }
-    u32 admitted = ballot(admits);
-    if (admitted == 0) continue;
-    // A column that no query admits is not read: one that is stands in for it.
-    u32 stand_in = lowest(admitted);
-    stand_in = tile + stand_in % share * together + stand_in / share;
+    // One tile more than there are, in front: it only looks ahead.
+    for (u32 tile = first - LANES; i32(tile) < i32(end); tile += LANES) {
+      EACH_LANE(lane) {
+        u32 set = 0, column = tile + LANES + lane % share * together + lane / share;
+        admits[AT(lane, 1, 0)] = next[AT(lane, 1, 0)];
+        if (column < end) {
+          UNROLL for (u32 q = 0; q < Q; q++) {
+            bool yes = a.masked ? mask[a.mask + (u64(row) * a.n + place[q]) * a.s + column] != 0
+                                : i32(column) <= i32(a.s) - i32(a.n) + i32(place[q]);
+            if (yes && q < count) set |= 1u << q;
+          }
+        }
+        next[AT(lane, 1, 0)] = set;
+      }
+      u32 admitted = ballot(admits);
+      if (admitted == 0) continue;
+      // A column that no query admits is not read: one that is stands in for it.
+      u32 stand_in = lowest(admitted);
+      stand_in = tile + stand_in % share * together + stand_in / share;
 #define COLUMN(step) ((admitted >> (lane / share * share) >> (step) & 1) != 0 ? tile + (step) * together + lane / share : stand_in)
 
-    for (u32 e = 0; e < a.keyDim; e += WIDE) {
+      for (u32 e = 0; e < a.keyDim; e += WIDE) {
+        EACH_LANE(lane) {
+          Reader r = keys[AT(lane, 1, 0)];
+          if (e > 0) r = reader<HOW>(store, a.keys, a.keyWidth, columns, e + lane % share * E, a.keyDim, a);
+          f32 x[E * Q];
+          UNROLL for (u32 q = 0; q < Q; q++) queried<HOW, E>(x + E * q, query + at[q], a.dtype, a.keyDim, e + lane % share * E);
+          UNROLL_SOME for (u32 i0 = 0; i0 < steps; i0 += batch) {
+            Part raw[batch];
+            UNROLL_SOME for (u32 i = 0; i < batch; i++) raw[i] = fetch<HOW, E>(r, COLUMN(i0 + i));
+            UNROLL_SOME for (u32 i = 0; i < batch; i++) {
+              f32 k[E];
+              value<HOW, E>(k, r, raw[i]);
+              UNROLL for (u32 q = 0; q < Q; q++) {
+                f32 sum = 0;
+                UNROLL for (u32 j = 0; j < E; j++) sum = add_product(x[E * q + j], k[j], sum);
+                if (r.left == 0) sum = 0;
+                if (e > 0) sum += products[AT(lane, steps * Q, (i0 + i) * Q + q)];
+                products[AT(lane, steps * Q, (i0 + i) * Q + q)] = sum;
+              }
+            }
+          }
+        }
+      }
+      if (steps == 16) {
+        exchange<8, 8, Q, 16>(products, lane_);
+        exchange<4, 4, Q, 16>(products, lane_);
+      }
+      exchange<2, 2, Q, steps>(products, lane_);
+      exchange<1, 1, Q, steps>(products, lane_);
+
+      EACH_LANE(lane) UNROLL for (u32 q = 0; q < Q; q++) {
+        f32 score = products[AT(lane, steps * Q, q)] * a.scale;
+        f32 so_far = most[AT(lane, Q, q)];
+        weights[AT(lane, Q, q)] = score;
+        newest[AT(lane, Q, q)] = (admits[AT(lane, 1, 0)] >> q & 1) != 0 && score > so_far ? score : so_far;
+      }
+      most_lanes<Q>(newest, lane_);
+      EACH_LANE(lane) UNROLL for (u32 q = 0; q < Q; q++) {
+        f32 now = newest[AT(lane, Q, q)];
+        if (now > most[AT(lane, Q, q)]) {
+          f32 old = exponential(most[AT(lane, Q, q)] - now);
+          most[AT(lane, Q, q)] = now;
+          total[AT(lane, Q, q)] *= old;
+          UNROLL for (u32 i = 0; i < E; i++) sums[AT(lane, E * Q, i * Q + q)] *= old;
+        }
+        f32 weight = (admits[AT(lane, 1, 0)] >> q & 1) != 0 ? exponential(weights[AT(lane, Q, q)] - now) : 0;
+        weights[AT(lane, Q, q)] = weight;
+        total[AT(lane, Q, q)] += weight;
+      }
+
       EACH_LANE(lane) {
-        Reader r = keys[AT(lane, 1, 0)];
-        if (e > 0) r = reader<HOW>(store, a.keys, a.keyWidth, columns, e + lane % share * E, a.keyDim, a);
-        f32 x[E * Q];
-        UNROLL for (u32 q = 0; q < Q; q++) queried<HOW, E>(x + E * q, query + at[q], a.dtype, a.keyDim, e + lane % share * E);
+        Reader r = values[AT(lane, 1, 0)];
         UNROLL_SOME for (u32 i0 = 0; i0 < steps; i0 += batch) {
           Part raw[batch];
           UNROLL_SOME for (u32 i = 0; i < batch; i++) raw[i] = fetch<HOW, E>(r, COLUMN(i0 + i));
           UNROLL_SOME for (u32 i = 0; i < batch; i++) {
-            f32 k[E];
-            value<HOW, E>(k, r, raw[i]);
+            f32 v[E];
+            value<HOW, E>(v, r, raw[i]);
             UNROLL for (u32 q = 0; q < Q; q++) {
-              f32 sum = 0;
-              UNROLL for (u32 j = 0; j < E; j++) sum = add_product(x[E * q + j], k[j], sum);
-              if (r.left == 0) sum = 0;
-              if (e > 0) sum += products[AT(lane, steps * Q, (i0 + i) * Q + q)];
-              products[AT(lane, steps * Q, (i0 + i) * Q + q)] = sum;
+              f32 weight = FROM(weights, lane / share * share + i0 + i, Q, q);
+              // What one query does not admit is not added, whatever it holds; what
+              // none admits is not here.
+              if (Q == 1 || !(weight == 0)) {
+                UNROLL for (u32 j = 0; j < E; j++)
+                  sums[AT(lane, E * Q, j * Q + q)] = add_product(weight, v[j], sums[AT(lane, E * Q, j * Q + q)]);
+              }
             }
           }
         }
       }
-    }
-    if (steps == 16) {
-      exchange<8, 8, Q, 16>(products, lane_);
-      exchange<4, 4, Q, 16>(products, lane_);
-    }
-    exchange<2, 2, Q, steps>(products, lane_);
-    exchange<1, 1, Q, steps>(products, lane_);
-
-    EACH_LANE(lane) UNROLL for (u32 q = 0; q < Q; q++) {
-      f32 score = products[AT(lane, steps * Q, q)] * a.scale;
-      f32 so_far = most[AT(lane, Q, q)];
-      weights[AT(lane, Q, q)] = score;
-      newest[AT(lane, Q, q)] = (admits[AT(lane, 1, 0)] >> q & 1) != 0 && score > so_far ? score : so_far;
-    }
-    most_lanes<Q>(newest, lane_);
-    EACH_LANE(lane) UNROLL for (u32 q = 0; q < Q; q++) {
-      f32 now = newest[AT(lane, Q, q)];
-      if (now > most[AT(lane, Q, q)]) {
-        f32 old = exponential(most[AT(lane, Q, q)] - now);
-        most[AT(lane, Q, q)] = now;
-        total[AT(lane, Q, q)] *= old;
-        UNROLL for (u32 i = 0; i < E; i++) sums[AT(lane, E * Q, i * Q + q)] *= old;
-      }
-      f32 weight = (admits[AT(lane, 1, 0)] >> q & 1) != 0 ? exponential(weights[AT(lane, Q, q)] - now) : 0;
-      weights[AT(lane, Q, q)] = weight;
-      total[AT(lane, Q, q)] += weight;
-    }
-
-    EACH_LANE(lane) {
-      Reader r = values[AT(lane, 1, 0)];
-      UNROLL_SOME for (u32 i0 = 0; i0 < steps; i0 += batch) {
-        Part raw[batch];
-        UNROLL_SOME for (u32 i = 0; i < batch; i++) raw[i] = fetch<HOW, E>(r, COLUMN(i0 + i));
-        UNROLL_SOME for (u32 i = 0; i < batch; i++) {
-          f32 v[E];
-          value<HOW, E>(v, r, raw[i]);
-          UNROLL for (u32 q = 0; q < Q; q++) {
-            f32 weight = FROM(weights, lane / share * share + i0 + i, Q, q);
-            // What one query does not admit is not added, whatever it holds; what
-            // none admits is not here.
-            if (Q == 1 || !(weight == 0)) {
-              UNROLL for (u32 j = 0; j < E; j++)
-                sums[AT(lane, E * Q, j * Q + q)] = add_product(weight, v[j], sums[AT(lane, E * Q, j * Q + q)]);
-            }
-          }
-        }
-      }
-    }
 #undef COLUMN
-  }
-
-  // The sums of a lane are over the columns that it has seen. All exchanged, it
-  // has four that are whole.
-  if (E == 32) {
-    exchange<16, 16, Q, 32>(sums, lane_);
-    exchange<8, 8, Q, 32>(sums, lane_);
-    exchange<4, 4, Q, 32>(sums, lane_);
-  } else {
-    exchange<16, 4, Q, 8>(sums, lane_);
-  }
-  sum_lanes<Q>(total, lane_);
-  DEVICE f32 *results = a.splits == 1 ? (DEVICE f32 *)(out + a.out) : (DEVICE f32 *)(partial + a.sums);
-  EACH_LANE(lane) {
-    u32 e = block + lane % share * E + lane / share * share / (LANES / E);
-    UNROLL for (u32 q = 0; q < Q; q++) {
-      if (q < count) {
-        f32 all = total[AT(lane, Q, q)];
-        u64 to = u64(flat[q]) * a.splits + split;
-        if (a.splits > 1) {
-          DEVICE f32 *totals = (DEVICE f32 *)(partial + a.totals) + 2 * to;
-          if (lane == 0 && block == 0) totals[0] = most[AT(lane, Q, q)], totals[1] = all;
-          all = 1;
-        }
-        f32 part = all == 0 ? 0 : 1 / all;
-        UNROLL for (u32 i = 0; i < 4; i++)
-          if (e + i < a.valueDim) results[to * a.valueDim + e + i] = sums[AT(lane, E * Q, i * Q + q)] * part;
-      }
     }
+
+    // The sums of a lane are over the columns that it has seen. All exchanged, it
+    // has four that are whole.
+    if (E == 32) {
+      exchange<16, 16, Q, 32>(sums, lane_);
+      exchange<8, 8, Q, 32>(sums, lane_);
+      exchange<4, 4, Q, 32>(sums, lane_);
+    } else {
+      exchange<16, 4, Q, 8>(sums, lane_);
+    }
+    sum_lanes<Q>(total, lane_);
+    EACH_LANE(lane)
+      conclude<Q, E>(out, partial, a, flat, count, split, block == 0, block + lane % share * E + lane / share * share / (LANES / E), sums, most,
+                     total, lane);
   }
   if (a.joined) {
     WAIT_FOR_GROUP;
@@ -1024,16 +1283,19 @@ FN void attend(DEVICE const u8 *store, DEVICE const u8 *query, DEVICE const u8 *
   }
 }
 
-#define ATTEND(name, HOW, E)                                  \
-  ENTRY(attend_##name##_1, AttendArgs, 5, 4, attend<HOW, 1, E>)  \
+// Least, see ENTRY: few warps with many registers, and so many loads under way,
+// are best where loads are nearly all there is; more warps where there is more to
+// compute.
+#define ATTEND(name, HOW, E, least)                               \
+  ENTRY(attend_##name##_1, AttendArgs, 5, least, attend<HOW, 1, E>)  \
   ENTRY(attend_##name##_4, AttendArgs, 5, 1, attend<HOW, 4, 8>)
-ATTEND(plain_any, ANY_PLAIN, 8)
-ATTEND(plain_bfloat16, PLAIN_BFLOAT16, 8)
-ATTEND(plain_float16, PLAIN_FLOAT16, 8)
-ATTEND(plain_float32, PLAIN_FLOAT32, 8)
-ATTEND(four_bfloat16, FOUR_BFLOAT16, 32)
-ATTEND(four_float16, FOUR_FLOAT16, 32)
-ATTEND(quantized_any, ANY_QUANTIZED, 8)
+ATTEND(plain_any, ANY_PLAIN, 8, 4)
+ATTEND(plain_bfloat16, PLAIN_BFLOAT16, 8, 2)
+ATTEND(plain_float16, PLAIN_FLOAT16, 8, 2)
+ATTEND(plain_float32, PLAIN_FLOAT32, 8, 2)
+ATTEND(four_bfloat16, FOUR_BFLOAT16, 32, 4)
+ATTEND(four_float16, FOUR_FLOAT16, 32, 4)
+ATTEND(quantized_any, ANY_QUANTIZED, 8, 4)
 
 struct CombineArgs {
   u64 out, sums, totals;

@@ -40,6 +40,8 @@ FN f32 round_even(f32 x) { return rint(x); }
 // The sums of attention, whose order is free, may be fused; nothing else may.
 FN f32 add_product(f32 a, f32 b, f32 sum) { return fma(a, b, sum); }
 
+#define load_once(at) (*(at))
+
 #define BUFFER(i) device u8 *b##i [[buffer(i)]]
 #define BUFFERS_2 BUFFER(0), BUFFER(1)
 #define BUFFERS_5 BUFFERS_2, BUFFER(2), BUFFER(3), BUFFER(4)
