@@ -153,6 +153,9 @@ func (j *Judge) observe(e *Expect, op *corpus.Op, got *corpus.Want) *Violation {
 	}
 	if e.Error == "" && !readsOnly(op.Verb) {
 		delete(j.masks, op.Cache)
+		if len(e.State.Kids) > 0 { // what a list does, it does to its children
+			clear(j.masks)
+		}
 	}
 	return v
 }
@@ -210,7 +213,7 @@ func (j *Judge) answer(e *Expect, op *corpus.Op, got *corpus.Want) *Violation {
 			return v
 		}
 		for _, m := range j.masks[op.Cache] {
-			if m.form.N != len(op.Tokens[0]) || m.block != e.Block {
+			if m.form.N != len(op.Tokens[0]) || m.block != e.Block || !m.form.Null && m.form.B != len(e.Rows) {
 				continue
 			}
 			if v := j.selected(e, got.Returned, &m); v != nil {
@@ -317,6 +320,9 @@ func runs(columns, tokens []int) bool {
 func (j *Judge) mask(e *Expect, got *ring.Mask) *Violation {
 	f := &e.Mask
 	if f.Padding != nil { // of recurrent state: all that a query sees of it
+		if got.N == 0 && j.on(RuleMaskFits) {
+			return broken(RuleMaskFits, "whether there is no mask", true, false)
+		}
 		if flat := slices.Concat(f.Padding...); j.on(RuleNoGhost) && !slices.Equal(got.Data, flat) {
 			return broken(RuleNoGhost, "mask", got.Data, flat)
 		}

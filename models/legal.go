@@ -456,7 +456,7 @@ func (m *Model) ruleMerge(sources []*cache) ruling {
 		if r := s.has(corpus.Merge); r != legal {
 			return r
 		}
-		if batchOf[s.kind] != kind {
+		if batchOf[s.kind] != kind && !(m.exact && isRing(s.kind) && isRing(first.kind)) {
 			return outside
 		}
 	}
@@ -486,6 +486,9 @@ func (m *Model) ruleMerge(sources []*cache) ruling {
 	}
 	if slices.ContainsFunc(sources, func(s *cache) bool { return s.w != first.w }) {
 		return refused("max_size")
+	}
+	if m.exact && slices.ContainsFunc(sources, func(s *cache) bool { return isQuantized(s.kind) != isQuantized(first.kind) }) {
+		return refused("quant")
 	}
 	if m.exact {
 		rows := 0

@@ -60,8 +60,8 @@ var weights = map[corpus.Verb]struct{ free, even int }{
 	corpus.New: {6, 2}, corpus.Update: {40, 2}, corpus.AppendDecode: {10, 2}, corpus.AppendWindow: {10, 2},
 	corpus.AppendWindowUnder: {2, 2}, corpus.MaskOp: {4, 1}, corpus.Prepare: {12, 2}, corpus.Finalize: {6, 2},
 	corpus.Filter: {5, 2}, corpus.Extend: {5, 2}, corpus.Merge: {6, 2}, corpus.Extract: {6, 2}, corpus.Trim: {5, 2},
-	corpus.Rollback: {10, 2}, corpus.Snapshot: {3, 3}, corpus.Restore: {3, 6}, corpus.Adopt: {2, 5},
-	corpus.Save: {2, 1}, corpus.Load: {2, 4}, corpus.TemporalView: {3, 3}, corpus.Release: {1, 2}, corpus.ValidOffset: {2, 2},
+	corpus.Rollback: {10, 2}, corpus.Snapshot: {4, 3}, corpus.Restore: {6, 6}, corpus.Adopt: {2, 5},
+	corpus.Save: {3, 1}, corpus.Load: {4, 4}, corpus.TemporalView: {3, 3}, corpus.Release: {1, 2}, corpus.ValidOffset: {2, 2},
 	corpus.ProjectedBytes: {1, 2}, corpus.Attend: {2, 3}, corpus.ToQuantized: {2, 40}, corpus.TrimFront: {10, 2},
 	corpus.Write: {20, 2}, corpus.Advance: {10, 2},
 }
@@ -69,7 +69,7 @@ var weights = map[corpus.Verb]struct{ free, even int }{
 // kindWeights is how often a case is about each kind: the rings are what this is
 // about, and have the most to go wrong.
 var kindWeights = map[corpus.Kind]int{
-	corpus.Rotating: 12, corpus.BatchRotating: 12, corpus.RotatingQuantized: 4, corpus.BatchRotatingQuantized: 6,
+	corpus.Rotating: 12, corpus.BatchRotating: 12, corpus.RotatingQuantized: 5, corpus.BatchRotatingQuantized: 8,
 	corpus.KV: 3, corpus.BatchKV: 4, corpus.Quantized: 2, corpus.Arrays: 4, corpus.List: 3, corpus.Chunked: 2,
 	corpus.Concatenate: 2, corpus.BatchRecurrent: 6,
 }
@@ -126,7 +126,7 @@ func Generate(src Source, d Domain) corpus.Case {
 			break
 		}
 	}
-	for range 6 { // wherever it has come to
+	for range 8 { // wherever it has come to
 		g.offend(g.any())
 	}
 	return g.c
@@ -425,6 +425,11 @@ func (g *generator) do(v corpus.Verb, name string, info models.Info) {
 		return
 	case corpus.Filter:
 		op.Rows = g.rows(info.Rows)
+		if g.emit(op) && len(op.Rows) == 0 && g.oneIn(2) { // rows come back
+			info, _ = g.m.Info(name)
+			g.prepare(name, info)
+		}
+		return
 	case corpus.Extend:
 		op.Other = g.partner(name, info)
 		if op.Other == "" {
@@ -543,6 +548,8 @@ func (g *generator) attention(info models.Info) *int {
 	}
 	w := 0
 	switch g.int(8) {
+	case 5:
+		w = max(1, info.Total-1+g.int(3))
 	case 6:
 		w = 1 + g.int(max(1, g.window))
 	case 7:
@@ -623,7 +630,7 @@ func (g *generator) rows(n int) []int {
 			out = append(out, i)
 		}
 	}
-	if len(out) == 0 && n > 0 && !(g.c.Semantics == ring.Exact && g.oneIn(4)) {
+	if len(out) == 0 && n > 0 && !(g.c.Semantics == ring.Exact && g.oneIn(2)) {
 		out = append(out, g.int(n))
 	}
 	if len(out) > 0 && g.oneIn(6) {
@@ -645,7 +652,11 @@ func (g *generator) partner(name string, info models.Info) string {
 		return chosen(g, found)
 	}
 	made := g.create(info.Kind)
-	if o, ok := g.m.Info(made); ok && g.oneIn(2) && o.Slots == 0 && o.Kind != corpus.List {
+	o, ok := g.m.Info(made)
+	if ok && o.Slots > 0 && g.oneIn(2) {
+		g.emit(corpus.Op{Verb: corpus.Write, Cache: made, Slot: g.int(o.Slots), Tokens: g.fresh(max(1, o.Rows), 1)})
+	}
+	if ok && g.oneIn(2) && o.Slots == 0 && o.Kind != corpus.List {
 		g.write(corpus.Update, made, o)
 		if g.oneIn(2) {
 			for range o.MaxSize + g.int(2) { // until it wraps
@@ -697,7 +708,7 @@ func (g *generator) extract(name string, info models.Info) {
 
 // rollback keeps some of what the last write wrote.
 func (g *generator) rollback(name string, info models.Info) {
-	op := corpus.Op{Verb: corpus.Rollback, Cache: name, Preserve: g.oneIn(4)}
+	op := corpus.Op{Verb: corpus.Rollback, Cache: name, Preserve: g.oneIn(2)}
 	most := info.Round + 1
 	if op.Keep = g.int(most); g.oneIn(2) {
 		op.Keep = 0
@@ -777,6 +788,9 @@ func (g *generator) decode(name string, info models.Info) {
 func (g *generator) prompt(name string) {
 	info, _ := g.m.Info(name)
 	g.prepare(name, info)
+	if g.oneIn(8) {
+		g.emit(corpus.Op{Verb: corpus.Finalize, Cache: name})
+	}
 	chunk := 1 + g.int(g.window+2)
 	for range 12 {
 		info, ok := g.m.Info(name)
@@ -784,8 +798,11 @@ func (g *generator) prompt(name string) {
 			break
 		}
 		n := min(chunk, info.Due)
-		if g.oneIn(4) {
+		switch g.int(8) {
+		case 0, 1:
 			g.offend(name)
+		case 2: // it is taken up elsewhere
+			g.takeUp(name)
 		}
 		g.emit(corpus.Op{Verb: corpus.MaskOp, Cache: name, N: n})
 		if !g.emit(corpus.Op{Verb: corpus.Update, Cache: name, Tokens: g.tokens(name, info, n)}) {
@@ -793,6 +810,21 @@ func (g *generator) prompt(name string) {
 		}
 	}
 	g.emit(corpus.Op{Verb: corpus.Finalize, Cache: name})
+}
+
+// takeUp makes a copy of a cache by way of a snapshot or of a file, and ends the
+// copy's padding.
+func (g *generator) takeUp(name string) {
+	as, out := g.name("s"), g.name("c")
+	made := false
+	if g.oneIn(2) {
+		made = g.emit(corpus.Op{Verb: corpus.Snapshot, Cache: name, As: as}) && g.emit(corpus.Op{Verb: corpus.Adopt, From: as, Out: out})
+	} else {
+		made = g.emit(corpus.Op{Verb: corpus.Save, Caches: []string{name}, File: as}) && g.emit(corpus.Op{Verb: corpus.Load, File: as, Outs: []string{out}})
+	}
+	if made {
+		g.emit(corpus.Op{Verb: corpus.Finalize, Cache: out})
+	}
 }
 
 // remerge extracts every row and merges all into a new batch.
