@@ -320,10 +320,11 @@ func runs(columns, tokens []int) bool {
 func (j *Judge) mask(e *Expect, got *ring.Mask) *Violation {
 	f := &e.Mask
 	if f.Padding != nil { // of recurrent state: all that a query sees of it
-		if got.N == 0 && j.on(RuleMaskFits) {
-			return broken(RuleMaskFits, "whether there is no mask", true, false)
-		}
-		if flat := slices.Concat(f.Padding...); j.on(RuleNoGhost) && !slices.Equal(got.Data, flat) {
+		flat := slices.Concat(f.Padding...)
+		switch {
+		case j.on(RuleMaskFits) && (got.N == 0 || len(got.Data) != len(flat)):
+			return broken(RuleMaskFits, "mask", got.Data, flat)
+		case j.on(RuleNoGhost) && !slices.Equal(got.Data, flat):
 			return broken(RuleNoGhost, "mask", got.Data, flat)
 		}
 		return nil
