@@ -7,8 +7,10 @@ test:
 	go test ./...
 lint:
 	ci/run gofmt vet staticcheck imports
-race cross fuzz mutants:
+race cross fuzz:
 	ci/run $@
+mutants:
+	go run ./ci/mutants
 mlx-lm:
 	ci/mlxlm/setup
 live: mlx-lm

@@ -349,14 +349,15 @@ func MergeRows(sources []Cache) (*BatchRotatingKVCache, error) {
 			return nil, &ring.NotSupportedError{Op: op, Kind: "a source that is no ring"}
 		}
 	}
-	if len(rows) == 0 {
-		return MergeRotating(nil)
-	}
 	for _, c := range rowless {
-		if got, want := c.rows.p.MaxSize, rows[0].maxSize; got != want {
-			return nil, &ring.MaxSizeError{Op: op, Got: got, Want: want}
+		window, format := rowless[0].rows.p.MaxSize, rowless[0].format
+		if len(rows) > 0 {
+			window, format = rows[0].maxSize, rows[0].format
 		}
-		if c.format != rows[0].format {
+		if got := c.rows.p.MaxSize; got != window {
+			return nil, &ring.MaxSizeError{Op: op, Got: got, Want: window}
+		}
+		if c.format != format {
 			return nil, &ring.QuantError{Op: op, GroupSize: c.format.GroupSize, Bits: c.format.Bits}
 		}
 	}

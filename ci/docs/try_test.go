@@ -36,8 +36,8 @@ func TestTry(t *testing.T) {
 		ok   bool
 	}{
 		{"```console\n$ echo one >f\n$ cat f\none\n```\n", true},
-		{"```console\n$ echo 7 passed, 0 failed, 3 skipped\n9 passed, 0 failed, 1 skipped\n```\n", true},
-		{"```console\n$ echo 7 passed, 1 failed, 3 skipped\n7 passed, 0 failed, 3 skipped\n```\n", false},
+		{"```console\n$ echo 7 passed, 0 failed, 3 skipped\n… passed, 0 failed, … skipped\n```\n", true},
+		{"```console\n$ echo 7 passed, 1 failed, 3 skipped\n… passed, 0 failed, … skipped\n```\n", false},
 		{"```console\n$ echo one\ntwo\n```\n", false},
 		{"no commands\n", false},
 	} {

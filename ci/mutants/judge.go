@@ -34,7 +34,9 @@ func judge(out io.Writer, run string, seeds int) (killed, survived int, err erro
 	if err != nil {
 		return 0, 0, fmt.Errorf("-run: %w", err)
 	}
-	chosen := slices.DeleteFunc(slices.Clone(mutants), func(m mutant) bool { return !pattern.MatchString(m.name) })
+	chosen := slices.DeleteFunc(slices.Clone(mutants), func(m mutant) bool {
+		return !pattern.MatchString(m.name) || seeds == 0 && len(m.kills) == 0
+	})
 	if len(chosen) == 0 {
 		return 0, 0, fmt.Errorf("-run: no mutant has a name that matches %s", run)
 	}

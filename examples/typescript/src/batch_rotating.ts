@@ -1,4 +1,4 @@
-import { add, assign, broadcast, causal, cut, join, type Mask, Refused, roll, rollMask, type Rows, subtract, width, zeros } from "./columns.js";
+import { add, assign, broadcast, causal, cut, join, type Mask, Refused, roll, rollMask, type Rows, stacked, subtract, width, zeros } from "./columns.js";
 import { merged, RotatingCache } from "./rotating.js";
 
 export interface Padding {
@@ -183,7 +183,7 @@ export class BatchRotatingCache {
         const body = right < 0 ? cut(rows, 0, right) : rows;
         return join(zeros(rows, idx - s.idx), body, zeros(rows, Math.max(0, right)));
       };
-      this.columns = [...side(a, this), ...side(b, other)];
+      this.columns = stacked(side(a, this), side(b, other));
       left = [idx - a.idx, idx - b.idx];
       this.idx = idx;
       this.rotated = a.rotated;

@@ -56,6 +56,14 @@ export function join(...parts: Rows[]): Rows {
   return first.map((row, b) => row.concat(...more.map((part) => part[b]!)));
 }
 
+/** The rows of a and then those of b. */
+export function stacked(a: Rows, b: Rows): Rows {
+  if (width(a) !== width(b)) {
+    throw new Refused("raises", `cannot concatenate rows of ${width(a)} columns and of ${width(b)}`);
+  }
+  return [...a, ...b];
+}
+
 /** One row, rolled cyclically to the right. */
 export function roll<T>(row: readonly T[], by: number): readonly T[] {
   const at = row.length - (((by % row.length) + row.length) % row.length);

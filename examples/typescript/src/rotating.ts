@@ -110,9 +110,10 @@ export function merged(rings: readonly RotatingCache[]): { columns: Rows | null;
     if (!r.columns) {
       return row;
     }
-    const last = cut(r.ordered(r.columns), -sizes[i]!);
-    if (last.length !== 1 || (width(last) !== sizes[i] && width(last) !== 1)) {
-      throw new Refused("raises", `cannot assign ${last.length} rows of ${width(last)} columns to ${sizes[i]}`);
+    const last = cut(r.ordered(r.columns), -sizes[i]!); // -0 and a size below 0 count from the front
+    const slots = Math.max(0, sizes[i]!);
+    if (last.length !== 1 || (width(last) !== slots && width(last) !== 1)) {
+      throw new Refused("raises", `cannot assign ${last.length} rows of ${width(last)} columns to ${slots}`);
     }
     return row.map((zero, j) => (j < leftPadding[i]! ? zero : last[0]![(j - leftPadding[i]!) % width(last)]!));
   });
