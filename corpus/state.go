@@ -3,6 +3,7 @@ package corpus
 import (
 	"math/bits"
 	"strconv"
+	"strings"
 
 	"example.com/ringcheck/reference/ring"
 )
@@ -127,7 +128,16 @@ func readField(n FieldName, v raw, depth int) (f Field, err error) {
 			return f, err
 		}
 	}
-	return f, mismatch(v, "what "+stateFields[n].def+" is in case.schema.json")
+	var wants []string
+	for _, kind := range stateFields[n].kinds {
+		wants = append(wants, kindTexts[kind])
+	}
+	return f, mismatch(v, strings.Join(wants, " or "))
+}
+
+// kindTexts say in a message what a field may hold.
+var kindTexts = map[FieldKind]string{
+	Null: "null", Int: "a number", Bool: "true or false", Ints: "a list of numbers", States: "a list of states",
 }
 
 // AppendMask appends m as JSON to b: one list a row of one string a query, of 1

@@ -23,7 +23,7 @@ import (
 
 // ChildOptions bound what a child may take; the zero value means the defaults.
 type ChildOptions struct {
-	Timeout time.Duration // for hello and for each run; default 60 s
+	Timeout time.Duration // for each run; default 60 s
 	Grace   time.Duration // between bye and the kill; default 2 s
 	Stderr  int           // how many last bytes of standard error a Fault carries; default 8 KiB
 }
@@ -51,9 +51,19 @@ func (f *Fault) Error() string {
 	return text
 }
 
+// hello is how long a child may take to introduce itself. One that does not
+// answer is found out sooner there; where more time is given for a run, one may
+// be slow to start, too.
+func (o ChildOptions) hello() time.Duration {
+	return min(o.Timeout, max(10*time.Second, o.Timeout/6))
+}
+
 // mostFaults is how many runs in a row may end in a fault before a child is
-// asked for what it could once do.
-const mostFaults = 10
+// asked for what it could once do, and mostSlow how many of those that take long.
+const (
+	mostFaults = 10
+	mostSlow   = 3
+)
 
 // GaveUp ends the use of a child that does nothing but fail: so many runs in a
 // row have ended in a fault, and a case that it has answered before, if there
@@ -64,8 +74,10 @@ type GaveUp struct {
 	Last   error // what went wrong the last time
 }
 
+// Error counts runs, which are not cases: one that is made smaller takes many, and
+// those under way when the child is given up come to nothing.
 func (e *GaveUp) Error() string {
-	return fmt.Sprintf("gave up after %d failures in a row: %v", e.Faults, e.Last)
+	return fmt.Sprintf("gave up after %d failed runs in a row (a case may take several, and the last are not counted): %v", e.Faults, e.Last)
 }
 
 // Child is a [Target] in a process of its own that speaks protocol 1 over
@@ -82,6 +94,7 @@ type Child struct {
 	seq    uint64
 	closed bool
 	faults int          // in a row
+	slow   int          // in a row, those that took long
 	good   *corpus.Case // the last one that was answered; nil: none
 	gaveUp *GaveUp
 }
@@ -129,12 +142,20 @@ func (c *Child) Run(ctx context.Context, k corpus.Case, dir string) ([]corpus.St
 	steps, err := c.run(ctx, k, dir)
 	switch {
 	case err == nil:
-		c.faults, c.good = 0, &k
+		c.faults, c.slow, c.good = 0, 0, &k
 		return steps, nil
 	case ctx.Err() != nil:
 		return nil, err
 	}
-	if c.faults++; c.faults%mostFaults == 0 && !c.answers(ctx) && ctx.Err() == nil {
+	c.faults++
+	var f *Fault
+	if errors.As(err, &f) && f.Slow {
+		c.slow++
+	} else {
+		c.slow = 0
+	}
+	often := c.faults%mostFaults == 0 || c.slow > 0 && c.slow%mostSlow == 0
+	if often && !c.answers(ctx) && ctx.Err() == nil {
 		c.gaveUp = &GaveUp{c.faults, err}
 		return nil, c.gaveUp
 	}
@@ -182,11 +203,7 @@ func (c *Child) run(ctx context.Context, k corpus.Case, dir string) ([]corpus.St
 	if err != nil {
 		p := c.p
 		c.p = nil
-		reason := err.Error()
-		if !json.Valid(line) { // who prints for people where an answer should be
-			reason += "; it wrote " + quoted(string(line))
-		}
-		return nil, p.fault(reason)
+		return nil, p.wrongly(err, line)
 	}
 	if refused != "" { // the child is well, but could not do this run
 		return nil, &Fault{Reason: "could not run the case: " + refused, Stderr: c.p.stderr.String()}
@@ -230,13 +247,13 @@ func (c *Child) start(ctx context.Context) (*process, Info, error) {
 	if err != nil {
 		return nil, Info{}, err
 	}
-	line, err := p.exchange(ctx, []byte(helloRequest), c.o.Timeout)
+	line, err := p.exchange(ctx, []byte(helloRequest), c.o.hello())
 	if err != nil {
 		return nil, Info{}, err
 	}
 	info, err := decodeHello(line)
 	if err != nil {
-		return nil, Info{}, p.fault(err.Error())
+		return nil, Info{}, p.wrongly(err, line)
 	}
 	return p, info, nil
 }
@@ -347,6 +364,15 @@ func (p *process) closeAfter(ctx context.Context, limit time.Duration) (stop fun
 func (p *process) fault(reason string) error {
 	p.end()
 	return &Fault{Reason: clip(reason), Stderr: p.stderr.String()}
+}
+
+// wrongly is the fault of a line that is not the answer that it should be.
+func (p *process) wrongly(err error, line []byte) error {
+	reason := err.Error()
+	if !json.Valid(line) && len(bytes.TrimSpace(line)) > 0 { // who prints for people where an answer should be
+		reason += "; it wrote " + quoted(string(line))
+	}
+	return p.fault(reason)
 }
 
 // slowFault is a fault that takes long to come about.

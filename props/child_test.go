@@ -266,7 +266,7 @@ func TestChildFaults(t *testing.T) {
 		"wrong-seq":              {reason: "answered seq 2, want 1"},
 		"half-an-answer":         {reason: "ended before it answered (exit status 0)"},
 		"no-answer":              {reason: "ended before it answered (exit status 0)"},
-		"too-few":                {reason: "1 observations for"},
+		"too-few":                {reason: "1 observation for"},
 		"claims-what-it-has-not": {reason: "#0 new: says unsupported, though hello claims"},
 		"says-fault":             {reason: `could not run the case: "out of memory"`},
 	}
@@ -310,7 +310,7 @@ func TestChildFaultsAtHello(t *testing.T) {
 	}{
 		"exits-at-hello":  {reason: "ended before it answered (exit status 3)", stderr: "no module named mlx"},
 		"never-reads":     {o: short, reason: "did not answer within 300ms"},
-		"floods-at-once":  {reason: "answered hello wrongly: not JSON"},
+		"floods-at-once":  {reason: `answered hello wrongly: not JSON: invalid character 'a' looking for beginning of value; it wrote "all work and no play"`},
 		"endless-line":    {reason: "sent a line of more than 67108864 bytes"},
 		"hello-of-nobody": {reason: `answered hello wrongly: field "version" is missing`},
 	}
@@ -387,7 +387,7 @@ func TestChildGivesUp(t *testing.T) {
 					if !errors.As(err, &gaveUp) || errors.As(err, &fault) || gaveUp.Faults != mostFaults {
 						t.Fatalf("run %d: %v, want it given up", i, err)
 					}
-					if text := gaveUp.Error(); !strings.Contains(text, "after 10 failures in a row: the target failed") {
+					if text := gaveUp.Error(); !strings.Contains(text, "after 10 failed runs in a row (a case may take several, and the last are not counted): the target failed") {
 						t.Errorf("it says %q", text)
 					}
 				}
@@ -396,6 +396,35 @@ func TestChildGivesUp(t *testing.T) {
 				t.Errorf("%d runs, want at most %d", child.seq, most)
 			}
 		})
+	}
+}
+
+// TestChildHangs: one that only hangs is given up sooner, since it costs the
+// whole time limit each time.
+func TestChildHangs(t *testing.T) {
+	noGoroutinesLeft(t)
+	child, err := startTestChild(t, "hangs", ChildOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer child.Close()
+	child.o.Timeout = 300 * time.Millisecond
+	for i := range mostSlow {
+		_, err := child.Run(context.Background(), fakeCases[0], "")
+		var gaveUp *GaveUp
+		if got, want := errors.As(err, &gaveUp), i == mostSlow-1; got != want || got && gaveUp.Faults != mostSlow {
+			t.Fatalf("run %d: %v", i, err)
+		}
+	}
+}
+
+func TestHelloTime(t *testing.T) {
+	for timeout, want := range map[time.Duration]time.Duration{
+		time.Minute: 10 * time.Second, 5 * time.Second: 5 * time.Second, 10 * time.Minute: 100 * time.Second,
+	} {
+		if got := (ChildOptions{Timeout: timeout}).hello(); got != want {
+			t.Errorf("of a time limit of %v hello gets %v, want %v", timeout, got, want)
+		}
 	}
 }
 

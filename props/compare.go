@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"example.com/ringcheck/corpus"
+	"example.com/ringcheck/reference"
 	"example.com/ringcheck/reference/ring"
 	gocmp "github.com/google/go-cmp/cmp"
 )
@@ -30,6 +31,7 @@ type Difference struct {
 	// strings, a number, a list, a code; nil where there is nothing.
 	Want, Got any
 	Detail    string // what the values alone do not show: a shape, the first differing byte
+	Says      string // what is wrong, where "FIELD differs" would not tell; else ""
 }
 
 func (d *Difference) Error() string { return d.String() }
@@ -38,18 +40,22 @@ func (d *Difference) Error() string { return d.String() }
 // differ (- wanted, + got).
 func (d *Difference) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "case %q, #%d %s: %s ", d.Case, d.Step, opText(d.Op), d.Field)
+	fmt.Fprintf(&b, "case %q, #%d %s: ", d.Case, d.Step, opText(d.Op))
 	switch {
+	case d.Says != "":
+		b.WriteString(d.Says)
 	case plain(d.Want) && plain(d.Got):
-		fmt.Fprintf(&b, "is %s, want %s", valueText(d.Got), valueText(d.Want))
+		fmt.Fprintf(&b, "%s is %s, want %s", d.Field, valueText(d.Got), valueText(d.Want))
 	default:
-		b.WriteString("differs")
+		b.WriteString(d.Field + " differs")
 	}
 	if d.Detail != "" {
 		b.WriteString("; " + d.Detail)
 	}
-	if !plain(d.Want) || !plain(d.Got) {
+	_, columns := d.Want.([][]int)
+	if (!plain(d.Want) || !plain(d.Got)) && (d.Says == "" || !columns) { // columns are drawn by who reports this
 		if diff := gocmp.Diff(d.Want, d.Got); diff != "" {
+			diff = strings.ReplaceAll(diff, strconv.Itoa(Unknown), "?")
 			b.WriteString(" (-want +got):\n" + diff)
 		}
 	}
@@ -115,7 +121,8 @@ func valueText(v any) string {
 // and the append operations with the mask that they answer themselves. A write
 // without such a mask shows nothing but its state. A null mask selects every
 // column. A mask before write or advance belongs to recurrent state, which has
-// no columns: it is compared as it stands.
+// no columns: it is compared as it stands. Of a mask and a write that do not
+// fit each other, the one is reported that is not as wide as is wanted.
 //
 // An answer that ends with an unsupported operation is compared up to there.
 // After an operation that raises, nothing is compared that involves its caches
@@ -324,7 +331,7 @@ func (x *comparison) step(i int) *Difference {
 	if planes, ok := tailPlanes(x.c.Ops[i].Verb, w, x.level); ok {
 		other, _ := tailPlanes(x.c.Ops[i].Verb, g, x.level)
 		if planes != nil && other != nil && !equalPlanes(planes, other) {
-			if d := x.tail(i, x.ids(planes), x.ids(other)); d != nil {
+			if d := x.tail(i, x.ids(planes), other); d != nil {
 				return d
 			}
 		}
@@ -376,7 +383,7 @@ func (x *comparison) wanted(i int) *Difference {
 		if x.c.Ops[i].Verb == corpus.TemporalView {
 			want = w.Returned
 		}
-		if d := x.tail(i, want, x.ids(planes)); d != nil {
+		if d := x.tail(i, want, planes); d != nil {
 			return d
 		}
 	}
@@ -415,7 +422,7 @@ func (x *comparison) columns(i int, field string, want [][]int, got []corpus.Pla
 	case len(got) == 0:
 		detail = "the answer has no " + field
 	case ids == nil:
-		detail = "the planes are not of the case's shape: " + shapesText(got)
+		detail = x.misshapen(got, want)
 	}
 	return x.differs(i, field, want, idsOrNil(x, got), detail)
 }
@@ -661,12 +668,13 @@ func tailPlanes(verb corpus.Verb, s *corpus.Step, level Level) (planes []corpus.
 // Those are its last columns whose ids are real and rise in the order in which
 // they were fed; padding, zeros, and rejected tokens that a rollback turned to
 // the front (they were fed later than what follows them) end the run.
-func (x *comparison) tail(i int, want, got [][]int) *Difference {
+func (x *comparison) tail(i int, want [][]int, planes []corpus.Plane) *Difference {
 	if want == nil {
 		return nil
 	}
+	got := x.ids(planes)
 	if len(got) != len(want) {
-		return x.differs(i, "last tokens", want, got, "the number of rows differs")
+		return x.differs(i, "last tokens", want, got, x.misshapen(planes, want))
 	}
 	rank := x.fed()
 	for b := range want {
@@ -676,9 +684,13 @@ func (x *comparison) tail(i int, want, got [][]int) *Difference {
 			n++
 		}
 		w = w[len(w)-n:]
-		g = g[max(0, len(g)-n):]
-		if !slices.Equal(w, g) {
-			return x.differs(i, "last tokens", w, g, fmt.Sprintf("row %d", b))
+		from := max(0, len(g)-n)
+		if !slices.Equal(w, g[from:]) {
+			detail := fmt.Sprintf("row %d", b)
+			if s := slices.Index(g[from:], Unknown); s >= 0 {
+				detail += x.unlike(planes, b, from+s, w)
+			}
+			return x.differs(i, "last tokens", w, g[from:], detail)
 		}
 	}
 	return nil
@@ -844,7 +856,7 @@ func (x *comparison) under(v *seen, i int, wantMask, gotMask *ring.Mask) *Differ
 		return nil
 	}
 	if len(v.got) != len(v.want) {
-		return x.differs(v.write, "returned", v.want, v.got, "the number of rows differs")
+		return x.differs(v.write, "returned", v.want, v.got, x.misshapen(x.got[v.write].Returned, v.want))
 	}
 	var w, g []int
 	for b, row := range x.c.Ops[v.write].Tokens {
@@ -857,8 +869,7 @@ func (x *comparison) under(v *seen, i int, wantMask, gotMask *ring.Mask) *Differ
 				return nil // the wanted mask does not fit its own columns: nothing is said
 			}
 			if g, ok = selected(g[:0], v.got[b], gotMask, b, q); !ok {
-				return x.differs(i, "mask", fmt.Sprintf("a mask over %d columns", len(v.got[b])), maskValue(gotMask),
-					fmt.Sprintf("it does not fit what #%d returned", v.write))
+				return x.misfit(v, i, b, wantMask, gotMask)
 			}
 			if slices.Equal(w, g) {
 				continue
@@ -868,30 +879,159 @@ func (x *comparison) under(v *seen, i int, wantMask, gotMask *ring.Mask) *Differ
 			slices.SortFunc(w, byFeeding)
 			slices.SortFunc(g, byFeeding)
 			if !slices.Equal(w, g) {
-				return x.differs(v.write, "visible tokens", w, g,
-					fmt.Sprintf("row %d, query %d (token %d), under the mask of #%d", b, q, token, i))
+				detail := fmt.Sprintf("row %d, query %d (token %d), under the mask of #%d", b, q, token, i)
+				for s, id := range v.got[b] {
+					if id == Unknown && sees(gotMask, b, q, s) {
+						detail += x.unlike(x.got[v.write].Returned, b, s, lacking(w, g))
+						break
+					}
+				}
+				return x.differs(v.write, "visible tokens", w, g, detail)
 			}
 		}
 	}
 	return nil
 }
 
-// selected appends the ids that query q of row b may see. A mask of one row
-// serves all rows; a null mask hides nothing.
+// misfit is the difference of a mask that does not fit the columns of row b
+// that the write returned: whichever of the two is not as wide as is wanted.
+func (x *comparison) misfit(v *seen, i, b int, want, got *ring.Mask) *Difference {
+	wide, columns := len(v.want[b]), len(v.got[b])
+	if got.S == columns { // of too few rows or queries
+		return x.mask(i, want, got)
+	}
+	if got.S == wide {
+		d := x.differs(v.write, "returned", v.want, v.got, "")
+		d.Says = fmt.Sprintf("returned %d columns, want %d; the mask of #%d has %d", columns, wide, i, got.S)
+		return d
+	}
+	d := x.differs(i, "mask", maskValue(want), maskValue(got), "")
+	d.Says = fmt.Sprintf("the mask of #%d has %d columns, want %d, which is what #%d returned", i, got.S, columns, v.write)
+	return d
+}
+
+// made returns planes of the set that name is of, whose columns are those of
+// ids; nil where that set has no columns of tokens.
+func (x *comparison) made(name string, ids [][]int) []corpus.Plane {
+	set := slices.IndexFunc(planeSets, func(set []string) bool { return slices.Contains(set, name) })
+	if set < 0 {
+		return nil
+	}
+	var arrays ring.Planes
+	for plane := range 2 {
+		a := corpus.TokenArray(x.c.Shape, x.c.Fill, plane, ids)
+		if len(planeSets[set]) == 2 {
+			arrays = append(arrays, a)
+			continue
+		}
+		if x.c.Quant == nil {
+			return nil
+		}
+		q, err := reference.Quantize(a, x.c.Quant.GroupSize, x.c.Quant.Bits)
+		if err != nil {
+			return nil
+		}
+		arrays = append(arrays, q...)
+	}
+	planes := make([]corpus.Plane, len(arrays))
+	for k, a := range arrays {
+		planes[k] = corpus.Plane{Name: planeSets[set][k], Array: a}
+	}
+	return planes
+}
+
+// misshapen says which of the planes got is not of the case's shape. How many
+// columns there are is the target's affair, if only all planes have as many.
+func (x *comparison) misshapen(got []corpus.Plane, ids [][]int) string {
+	if len(got) == 0 {
+		return "the answer has no planes"
+	}
+	blank := make([][]int, len(ids))
+	for b := range blank {
+		blank[b] = make([]int, len(ids[0]))
+	}
+	want := x.made(got[0].Name, blank)
+	for k := range min(len(want), len(got)) {
+		w, g := want[k].Array, got[k].Array
+		fits := w.Shape
+		fits[2] = got[0].Array.Shape[2]
+		switch {
+		case w.DType != g.DType:
+			return fmt.Sprintf("%s is %v%v, want %v%v ([b h s d])", got[k].Name, g.DType, g.Shape, w.DType, w.Shape)
+		case g.Shape != fits:
+			return fmt.Sprintf("%s is %v%v, want %v ([b h s d])", got[k].Name, g.DType, g.Shape, w.Shape)
+		}
+	}
+	return "the planes are not of the case's shape: " + shapesText(got)
+}
+
+// unlike says how column s of row b, which is no token's, differs from that of
+// the tokens wanted which it is most like.
+func (x *comparison) unlike(got []corpus.Plane, b, s int, wanted []int) string {
+	best, text := -1, ""
+	for _, id := range wanted {
+		if id == Unknown {
+			continue
+		}
+		alike, first := 0, ""
+		for k, p := range x.made(got[0].Name, [][]int{{id}}) {
+			w, g := p.Array, got[k].Array
+			size := w.DType.Size()
+			columns := g.Shape[2] * size * g.Shape[3]
+			for h := range w.Shape[1] {
+				for d := range w.Shape[3] {
+					we := w.Data[(h*w.Shape[3]+d)*size:][:size]
+					ge := g.Data[(b*g.Shape[1]+h)*columns+(s*g.Shape[3]+d)*size:][:size]
+					switch {
+					case bytes.Equal(we, ge):
+						alike++
+					case first == "":
+						first = fmt.Sprintf("; token %d: first differing element: %s[b=%d h=%d s=%d d=%d] is %x, want %x (little-endian)",
+							id, p.Name, b, h, s, d, ge, we)
+					}
+				}
+			}
+		}
+		if alike > best && first != "" {
+			best, text = alike, first
+		}
+	}
+	return text
+}
+
+// lacking returns those of ids that other has fewer of.
+func lacking(ids, other []int) []int {
+	left := slices.Clone(ids)
+	for _, id := range other {
+		if k := slices.Index(left, id); k >= 0 {
+			left = slices.Delete(left, k, k+1)
+		}
+	}
+	return left
+}
+
+// selected appends the ids that query q of row b may see; false if the mask is
+// not over so many rows, queries or columns.
 func selected(dst, ids []int, m *ring.Mask, b, q int) ([]int, bool) {
 	if m.N == 0 {
 		return append(dst, ids...), true
 	}
-	if m.B == 1 {
-		b = 0
-	}
-	if b >= m.B || q >= m.N || m.S != len(ids) {
+	if m.B > 1 && b >= m.B || m.B == 0 || q >= m.N || m.S != len(ids) {
 		return dst, false
 	}
 	for s, id := range ids {
-		if m.At(b, q, s) {
+		if sees(m, b, q, s) {
 			dst = append(dst, id)
 		}
 	}
 	return dst, true
+}
+
+// sees reports whether query q of row b may see column s. A mask of one row
+// serves all rows; a null mask hides nothing.
+func sees(m *ring.Mask, b, q, s int) bool {
+	if m.B == 1 {
+		b = 0
+	}
+	return m.N == 0 || m.At(b, q, s)
 }

@@ -588,6 +588,250 @@ func TestDifferenceText(t *testing.T) {
 	}
 }
 
+// TestCompareRaises: where mlx-lm raises, an implementation that does not claim
+// to be mlx-lm may refuse with any code, but must refuse. Of a refusal, a state
+// counts that both sides tell.
+func TestCompareRaises(t *testing.T) {
+	c := fakeCase("raises", corpus.BatchRotating, trim(7))
+	for code, differs := range map[string]map[string]bool{
+		"raises": {},
+		"range":  {"layout": true},
+		"":       {"layout": true, "columns": true, "visible": true},
+	} {
+		for name, level := range levels {
+			field := ""
+			if differs[name] {
+				field = "error"
+			}
+			check(t, CompareRuns(c, []corpus.Step{{}, {Error: "raises"}}, []corpus.Step{{}, {Error: code}}, level), field, 1)
+		}
+	}
+	told := corpus.Step{Error: "range", State: corpus.State{corpus.IntField(corpus.FOffset, 1)}}
+	for _, level := range levels {
+		check(t, CompareRuns(c, []corpus.Step{{}, told}, []corpus.Step{{}, {Error: "range"}}, level), "", 0)
+		check(t, CompareRuns(c, []corpus.Step{{}, {Error: "range"}}, []corpus.Step{{}, told}, level), "", 0)
+	}
+}
+
+// TestCompareWantsOneThing: whatever a want names is held against the answer,
+// also if it names nothing else; one that names nothing accepts all.
+func TestCompareWantsOneThing(t *testing.T) {
+	c := fakeCase("one", corpus.BatchRotating, update([]int{1, 2}))
+	other := plainPlanes(c, [][]int{{2, 1}})
+	for field, test := range map[string]struct {
+		want corpus.Want
+		got  corpus.Step
+	}{
+		"returned":     {corpus.Want{Returned: [][]int{{1, 2}}}, corpus.Step{Returned: other}},
+		"stored":       {corpus.Want{Stored: [][]int{{1, 2}}}, corpus.Step{Stored: other}},
+		"mask":         {corpus.Want{Mask: &ring.Mask{}}, corpus.Step{Mask: &ring.Mask{B: 1, N: 2, S: 2, Data: make([]bool, 4)}}},
+		"state.offset": {corpus.Want{State: corpus.State{corpus.IntField(corpus.FOffset, 2)}}, corpus.Step{State: corpus.State{corpus.IntField(corpus.FOffset, 1)}}},
+		"trimmed":      {corpus.Want{Trimmed: new(1)}, corpus.Step{Trimmed: new(2)}},
+		"offsets":      {corpus.Want{Offsets: []int{1}}, corpus.Step{Offsets: []int{2}}},
+		"bytes":        {corpus.Want{Bytes: new(1)}, corpus.Step{Bytes: new(2)}},
+		"error":        {corpus.Want{Error: "rows"}, corpus.Step{Error: "range"}},
+	} {
+		c.Ops[1].Want = &test.want
+		check(t, CompareWants(c, []corpus.Step{{}, test.got}, Layout), field, 1)
+		c.Ops[1].Want = &corpus.Want{}
+		check(t, CompareWants(c, []corpus.Step{{}, test.got}, Layout), "", 0)
+	}
+	run := func(s corpus.Step) []corpus.Step { return []corpus.Step{{}, s} }
+	check(t, CompareRuns(c, run(corpus.Step{Offsets: []int{1}}), run(corpus.Step{Offsets: []int{2}}), Visible), "offsets", 1)
+}
+
+// TestCompareExtractUnseen: below Layout, who does not show the buffer of an
+// extract is not held to it.
+func TestCompareExtractUnseen(t *testing.T) {
+	c := fakeCase("unseen", corpus.BatchRotating, update([]int{1, 2}), extract(0, "b"))
+	want := []corpus.Step{{}, {}, {Stored: plainPlanes(c, [][]int{{1, 2}})}}
+	got := make([]corpus.Step, 3)
+	for _, level := range []Level{Visible, Columns} {
+		check(t, CompareRuns(c, want, got, level), "", 0)
+		check(t, CompareRuns(c, got, want, level), "", 0)
+		check(t, CompareWants(wantOf(c, want), got, level), "", 0)
+	}
+	check(t, CompareRuns(c, want, got, Layout), "stored", 2)
+}
+
+// TestCompareTailZeros: zeros, and a token a second time, are not among the last
+// tokens of a row.
+func TestCompareTailZeros(t *testing.T) {
+	c := fakeCase("tail", corpus.BatchRotating, update([]int{1, 2, 3}), extract(0, "b"))
+	run := func(ids ...int) []corpus.Step { return []corpus.Step{{}, {}, {Stored: plainPlanes(c, [][]int{ids})}} }
+	for _, before := range []int{0, 2} {
+		check(t, CompareRuns(c, run(before, 2, 3), run(1, 2, 3), Visible), "", 0)
+		check(t, CompareRuns(c, run(before, 2, 3), run(1, 3, 2), Visible), "last tokens", 2)
+	}
+}
+
+// TestCompareShortRuns: answers that end early are compared as far as they go.
+func TestCompareShortRuns(t *testing.T) {
+	c := fakeCases[0]
+	want := runFake(t, fake{}, c)
+	for n := range want {
+		got := clone(want[:n])
+		if n > 1 {
+			m := got[1].Mask // of padding
+			m.Data[(1*m.N+1)*m.S] = false
+		}
+		check(t, CompareRuns(c, want[:n], got, Layout), "", 0)
+		check(t, CompareWants(wantOf(c, want[:n]), got, Layout), "steps", n)
+	}
+	c.Ops = append(c.Ops, corpus.Op{Verb: corpus.New, Out: "z", Kind: corpus.BatchRotating, MaxSize: 1, LeftPadding: []int{0}})
+	steps := make([]corpus.Step, len(c.Ops)-1)
+	steps[2].Error = "raises"
+	dropped := DropAfterRaises(c, steps)
+	if len(dropped) != len(c.Ops) || dropped[2] || !dropped[3] || dropped[len(c.Ops)-1] {
+		t.Errorf("dropped after a raise: %v", dropped)
+	}
+	if d := CompareRuns(c, want, nil, Visible); !strings.Contains(d.String(), "#0 a = new batch_rotating") {
+		t.Errorf("of no steps at all: %v", d)
+	}
+}
+
+// TestCompareMaskExtents: masks as arrays, and what does not fit.
+func TestCompareMaskExtents(t *testing.T) {
+	c := fakeCase("masks", corpus.BatchRotating, mask(2), update([]int{1, 2}, []int{-1, 3}))
+	of := func(b, n, s int, holes ...int) *ring.Mask {
+		m := &ring.Mask{B: b, N: n, S: s, Data: make([]bool, b*n*s)}
+		for i := range m.Data {
+			m.Data[i] = true
+		}
+		for _, i := range holes {
+			m.Data[i] = false
+		}
+		return m
+	}
+	run := func(m *ring.Mask) []corpus.Step {
+		return []corpus.Step{{}, {Mask: m}, {Returned: plainPlanes(c, [][]int{{1, 2, 0}, {0, 3, 1}})}}
+	}
+	whole := of(2, 2, 3)
+	for name, test := range map[string]struct {
+		want, got        *ring.Mask
+		visible, columns string
+	}{
+		"equal":                        {whole, of(2, 2, 3), "", ""},
+		"none is wanted":               {nil, whole, "", "mask"},
+		"null is wanted":               {&ring.Mask{}, whole, "", "mask"},
+		"no rows, of another width":    {of(0, 2, 3), of(0, 2, 1), "", ""},
+		"no rows, null is wanted":      {&ring.Mask{}, of(0, 2, 3), "mask", "mask"},
+		"null, no rows are wanted":     {of(0, 2, 3), &ring.Mask{}, "", "mask"},
+		"no rows for two":              {whole, of(0, 2, 3), "mask", "mask"},
+		"two rows for none":            {of(0, 2, 3), whole, "", "mask"},
+		"one row for all":              {whole, of(1, 2, 3), "", "mask"},
+		"a query too few":              {whole, of(2, 1, 3), "mask", "mask"},
+		"a column too few":             {whole, of(2, 2, 2), "mask", "mask"},
+		"padding of the second row":    {whole, of(2, 2, 3, 8), "", ""},
+		"a token of the second row":    {whole, of(2, 2, 3, 9), "visible tokens", "mask"},
+		"a token of the first row":     {whole, of(2, 2, 3, 5), "visible tokens", "mask"},
+		"the same bits of other lines": {of(2, 2, 3, 9), of(1, 4, 3, 9), "visible tokens", "mask"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			step := 1
+			if test.visible == "visible tokens" {
+				step = 2
+			}
+			check(t, CompareRuns(c, run(test.want), run(test.got), Visible), test.visible, step)
+			d := CompareRuns(c, run(test.want), run(test.got), Columns)
+			check(t, d, test.columns, 1)
+			if test.got.N == 0 && d.Got != "null" || test.want != nil && test.want.N == 0 && d.Want != "null" {
+				t.Errorf("a mask that is null is shown as %v and %v", d.Got, d.Want)
+			}
+		})
+	}
+	short := func(m *ring.Mask) []corpus.Step {
+		steps := run(m)
+		steps[2].Returned = plainPlanes(c, [][]int{{1, 2, 0}})
+		return steps
+	}
+	check(t, CompareRuns(c, short(whole), short(of(2, 2, 3, 6)), Visible), "", 0) // a row is fed that neither returns
+}
+
+// TestComparePairingWants: a refusal does not part a mask from its write when a
+// case's own wants are the measure, whether they say it or only the answer does.
+// Nor does what is done to caches that have nothing to do with it; what is done
+// to a list that holds the cache does.
+func TestComparePairingWants(t *testing.T) {
+	for name, test := range map[string]struct {
+		between corpus.Op
+		refused bool
+		paired  bool
+	}{
+		"a refused trim":                     {trim(7), true, true},
+		"a trim":                             {trim(1), false, false},
+		"an extend of others":                {corpus.Op{Verb: corpus.Extend, Cache: "b", Other: "c"}, false, true},
+		"a list that takes over its list":    {corpus.Op{Verb: corpus.Extend, Cache: "m", Other: "l"}, false, false},
+		"a list that is extended by another": {corpus.Op{Verb: corpus.Extend, Cache: "l", Other: "m"}, false, false},
+	} {
+		c := fakeCase("pairing", corpus.BatchRotating,
+			corpus.Op{Verb: corpus.New, Kind: corpus.List, Out: "l", Caches: []string{"a"}},
+			mask(1), test.between, update([]int{9}))
+		want := make([]corpus.Step, len(c.Ops))
+		want[2].Mask = &ring.Mask{B: 1, N: 1, S: 2, Data: []bool{true, true}}
+		if test.refused {
+			want[3].Error = "over_trim"
+		}
+		want[4].Returned = plainPlanes(c, [][]int{{8, 9}})
+		got := clone(want)
+		got[2].Mask.Data[0] = false
+		said := wantOf(c, want)
+		unsaid := wantOf(c, want)
+		unsaid.Ops[3].Want = nil
+		for _, d := range []*Difference{CompareRuns(c, want, got, Visible), CompareWants(said, got, Visible), CompareWants(unsaid, got, Visible)} {
+			if (d != nil) != test.paired {
+				t.Errorf("%s: paired: want %v; the difference is %v", name, test.paired, d)
+			}
+		}
+	}
+	// A mask of one query is not of a write that a change parts from it.
+	c := fakeCase("parted", corpus.BatchRotating, mask(1), trim(1), update([]int{-9}))
+	run := func(b bool) []corpus.Step {
+		return []corpus.Step{{}, {Mask: &ring.Mask{B: 1, N: 1, S: 1, Data: []bool{b}}}, {}, {}}
+	}
+	check(t, CompareRuns(c, run(true), run(false), Columns), "mask", 1)
+}
+
+// TestDifferenceDetail: what the values alone do not show.
+func TestDifferenceDetail(t *testing.T) {
+	c := fakeCases[0]
+	want := runFake(t, fake{}, c)
+	text := func(d *Difference) string {
+		t.Helper()
+		if d == nil {
+			t.Fatal("no difference")
+		}
+		return d.String()
+	}
+	contains := func(text string, parts ...string) {
+		t.Helper()
+		for _, part := range parts {
+			if !strings.Contains(text, part) {
+				t.Errorf("%q is not in:\n%s", part, text)
+			}
+		}
+	}
+	got := clone(want)
+	got[2].Returned = nil
+	contains(text(CompareRuns(c, want, got, Layout)), "returned differs", "(-want +got)")
+	contains(text(CompareWants(wantOf(c, want), got, Layout)), "the answer has no returned")
+	got = clone(want)
+	got[2].Returned[0].Array.Shape[3]++
+	contains(text(CompareWants(wantOf(c, want), got, Layout)), "keys is bfloat16[2 2 3 5], want [2 2 3 4] ([b h s d])")
+	got = clone(want)
+	data := got[2].Returned[0].Array.Data
+	data[len(data)-1] ^= 1
+	contains(text(CompareRuns(c, want, got, Layout)), "first differing element: keys[b=1 h=1 s=2 d=3]")
+	data[84] ^= 1 // ((1·2+1)·3+1)·4+2 elements of two bytes lie before it
+	contains(text(CompareRuns(c, want, got, Layout)), "first differing element: keys[b=1 h=1 s=1 d=2]")
+	got = clone(want)
+	got[2].Returned[0].Name = "k"
+	contains(text(CompareRuns(c, want, got, Layout)), "the planes are k bfloat16[2 2 3 4]")
+	got = clone(want)
+	got[4].Error, got[4].Message = "range", strings.Repeat("x", 800)
+	contains(text(CompareRuns(c, want, got, Layout)), got[4].Message)
+}
+
 // TestCompareAllocatesNothing keeps the path on which all is equal free of
 // garbage: it runs once an operation of every generated case.
 func TestCompareAllocatesNothing(t *testing.T) {

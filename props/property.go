@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"example.com/ringcheck/corpus"
 	"example.com/ringcheck/models"
@@ -15,6 +16,9 @@ import (
 type Property struct {
 	Name string
 	Doc  string // one sentence
+	// Level is the lowest level of a target at which the property is asked; below
+	// it holds of anything.
+	Level Level
 	// look judges one run of the case itself, which all such properties share.
 	look func(r *run) *Finding
 	// more judges by further runs, of cases that are made from the case. It
@@ -36,10 +40,16 @@ type Finding struct {
 }
 
 func (f *Finding) Error() string {
-	if f.Fault != nil { // of the case as a whole
-		return fmt.Sprintf("property %q does not hold of %s: %s", f.Property, f.Target, f.What)
+	return fmt.Sprintf("property %q does not hold of %s: %s", f.Property, f.Target, f.Text())
+}
+
+// Text is what is wrong, after the operation at which it shows; a fault is of
+// the case as a whole.
+func (f *Finding) Text() string {
+	if f.Fault != nil {
+		return f.What
 	}
-	return fmt.Sprintf("property %q does not hold of %s: #%d %s: %s", f.Property, f.Target, f.Step, opText(f.Run.Ops[f.Step]), f.What)
+	return fmt.Sprintf("#%d %s: %s", f.Step, opText(f.Run.Ops[f.Step]), f.What)
 }
 
 // Leaker is a target that can say what it still holds after a run.
@@ -56,7 +66,11 @@ func Properties() []Property {
 		{Name: "reference", Doc: "every answer is the reference's, at the level that the target claims", look: equalsReference},
 	}
 	for rule := models.Rule(0); rule < models.NumRules; rule++ {
-		list = append(list, Property{Name: rule.String(), Doc: ruleDocs[rule], look: func(r *run) *Finding { return r.rule(rule) }})
+		p := Property{Name: rule.String(), Doc: ruleDocs[rule], look: func(r *run) *Finding { return r.rule(rule) }}
+		if columnRules.Has(rule) {
+			p.Level = Columns
+		}
+		list = append(list, p)
 	}
 	list = append(list,
 		Property{Name: "pair", Doc: "the key and the value of a column, in all heads, are one token's", look: paired},
@@ -65,6 +79,10 @@ func Properties() []Property {
 	)
 	return append(list, rewrites()...)
 }
+
+// columnRules are those of where columns lie, which is a target's own affair at
+// Visible.
+var columnRules = models.Rules(models.RulePositions, models.RuleConservation, models.RuleReturned, models.RuleMaskFits)
 
 var ruleDocs = [models.NumRules]string{
 	models.RuleRefusal:      "an operation is refused, with its code, exactly where it must be",
@@ -86,7 +104,7 @@ var ruleDocs = [models.NumRules]string{
 
 // Turn returns what to hold against case number i of a run that does not judge
 // each case by everything: of the properties given, those that share one run of
-// the case, and one of the others, in turn.
+// the case, and two of the others, in turn.
 func Turn(list []Property, i int) []Property {
 	var out, more []Property
 	for _, p := range list {
@@ -96,8 +114,10 @@ func Turn(list []Property, i int) []Property {
 			more = append(more, p)
 		}
 	}
-	if len(more) > 0 {
-		out = append(out, more[i%len(more)])
+	if n := len(more); n > 0 {
+		if out = append(out, more[i%n]); n > 1 {
+			out = append(out, more[(i+n/2)%n])
+		}
 	}
 	return out
 }
@@ -244,6 +264,13 @@ func (r *run) finding(step int, format string, args ...any) *Finding {
 	return &Finding{Run: *r.c, Step: step, What: fmt.Sprintf(format, args...), Answers: r.steps}
 }
 
+// differs is the finding of a difference. It has the case and the operation, so
+// that of the difference's text the rest remains.
+func (r *run) differs(d *Difference) *Finding {
+	_, what, _ := strings.Cut(d.Error(), opText(d.Op)+": ")
+	return r.finding(d.Step, "%s", what)
+}
+
 // tokens turns the run's bytes into token ids.
 func (r *run) tokens() *Tokens {
 	if r.names == nil {
@@ -287,7 +314,7 @@ func (r *run) rule(rule models.Rule) *Finding {
 		r.done = true
 		j := models.NewJudge(r.c)
 		if r.x.info.Level == Visible {
-			j.Skip = models.Rules(models.RulePositions, models.RuleConservation, models.RuleReturned, models.RuleMaskFits)
+			j.Skip = columnRules
 		}
 		wants := r.ids()
 		for i := range wants {
@@ -323,7 +350,7 @@ func answered(r *run) *Finding {
 
 func meetsWants(r *run) *Finding {
 	if d := CompareWants(*r.c, r.steps, r.x.info.Level); d != nil {
-		return r.finding(d.Step, "%v", d)
+		return r.differs(d)
 	}
 	return nil
 }
@@ -337,7 +364,7 @@ func equalsReference(r *run) *Finding {
 		return r.finding(0, "the reference could not run the case: %v", err)
 	}
 	if d := CompareRuns(*r.c, want, r.steps, r.x.info.Level); d != nil {
-		return r.finding(d.Step, "%v", d)
+		return r.differs(d)
 	}
 	return nil
 }

@@ -62,7 +62,7 @@ func (i Info) Lacks(c corpus.Case) string {
 		}
 	}
 	if i.Level < Layout && Corrupts(c) {
-		return "what only mlx-lm itself can answer"
+		return "layout, and only a target that does is asked for sequences that mlx-lm corrupts"
 	}
 	return ""
 }

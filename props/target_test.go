@@ -43,7 +43,7 @@ func TestLacksCorruption(t *testing.T) {
 		}
 	}
 	c.Semantics = ring.MLXLM
-	if lacks := target.Info().Lacks(c); !strings.Contains(lacks, "only mlx-lm itself") {
+	if lacks := target.Info().Lacks(c); !strings.Contains(lacks, "layout, and only a target that does is asked for sequences that mlx-lm corrupts") {
 		t.Errorf("mlxlm: the target lacks %q", lacks)
 	}
 }

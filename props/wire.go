@@ -159,7 +159,7 @@ func appendTexts[T any](b []byte, name string, list []T) []byte {
 func decodeHello(line []byte) (info Info, err error) {
 	given := map[string]bool{}
 	protocol := 0
-	err = decodeObject(line, func(name string, value []byte) error {
+	err = decodeAnswer(line, func(name string, value []byte) error {
 		given[name] = true
 		switch name {
 		case "protocol":
@@ -268,7 +268,7 @@ func among[T any](all []T) func(string) (T, error) {
 }
 
 func decodeBye(line []byte) error {
-	err := decodeObject(line, func(string, []byte) error { return errUnknownField })
+	err := decodeAnswer(line, func(string, []byte) error { return errUnknownField })
 	if err != nil {
 		return fmt.Errorf("answered bye wrongly: %w", err)
 	}
@@ -385,7 +385,7 @@ func appendText(b []byte, text string) []byte {
 func decodeRun(line []byte, seq uint64, c corpus.Case, info Info) (steps []corpus.Step, refused string, err error) {
 	given := map[string]bool{}
 	var gotSeq uint64
-	err = decodeObject(line, func(name string, value []byte) error {
+	err = decodeAnswer(line, func(name string, value []byte) error {
 		given[name] = true
 		switch name {
 		case "seq":
@@ -439,7 +439,7 @@ func decodeRun(line []byte, seq uint64, c corpus.Case, info Info) (steps []corpu
 	case given["fault"] || !given["steps"]:
 		return nil, "", errors.New("answered a run wrongly: want steps or a fault, one of the two")
 	case len(steps) < len(c.Ops) && (len(steps) == 0 || steps[len(steps)-1].Unsupported == ""):
-		return nil, "", fmt.Errorf("answered a run wrongly: %d observations for %d operations", len(steps), len(c.Ops))
+		return nil, "", fmt.Errorf("answered a run wrongly: %s for %s", plural(len(steps), "observation"), plural(len(c.Ops), "operation"))
 	}
 	return steps, "", nil
 }
@@ -595,7 +595,12 @@ func decodePlanes(value []byte) ([]corpus.Plane, error) {
 				return slices.Index(set, a.Name) - slices.Index(set, b.Name)
 			})
 			if !slices.EqualFunc(planes, set, func(p corpus.Plane, name string) bool { return p.Name == name }) {
-				return nil, fmt.Errorf("planes %s: want %s", planeNames(planes), strings.Join(set, ", "))
+				for _, name := range set {
+					if !slices.ContainsFunc(planes, func(p corpus.Plane) bool { return p.Name == name }) {
+						return nil, fmt.Errorf("planes %s: %s is missing", planeNames(planes), name)
+					}
+				}
+				return nil, fmt.Errorf("planes %s: want only %s", planeNames(planes), strings.Join(set, ", "))
 			}
 			for _, p := range planes {
 				if (p.Array.DType == ring.Uint32) != strings.HasSuffix(p.Name, ".packed") {
@@ -678,8 +683,12 @@ func decodeArrayOf(value []byte) (a ring.Array, err error) {
 		}
 	}
 	if len(data) != base64.StdEncoding.EncodedLen(size) {
-		return ring.Array{}, fmt.Errorf("data has %d characters; %v%v is %d bytes, in base64 %d characters",
-			len(data), a.DType, shape, size, base64.StdEncoding.EncodedLen(size))
+		broken := ""
+		if strings.ContainsAny(data, "\r\n") {
+			broken = "; it holds a line break"
+		}
+		return ring.Array{}, fmt.Errorf("data has %d characters; %v%v is %d bytes, in base64 %d characters%s",
+			len(data), a.DType, shape, size, base64.StdEncoding.EncodedLen(size), broken)
 	}
 	a.Data, err = base64.StdEncoding.AppendDecode(make([]byte, 0, size), []byte(data))
 	if err == nil && len(a.Data) != size {
@@ -695,6 +704,18 @@ func decodeArrayOf(value []byte) (a ring.Array, err error) {
 // is no value.
 
 var errUnknownField = errors.New("unknown field")
+
+// decodeAnswer is decodeObject for a whole line.
+func decodeAnswer(line []byte, f func(name string, value []byte) error) error {
+	text := bytes.TrimSpace(line)
+	switch {
+	case len(text) == 0:
+		return errors.New("not JSON: an empty line")
+	case text[0] == '{' && bytes.IndexByte([]byte("{[,:"), text[len(text)-1]) >= 0: // printed for people
+		return errors.New("not JSON: it goes on after the end of the line; the answer must be on one line")
+	}
+	return decodeObject(text, f)
+}
 
 // decodeObject calls f for each member of an object.
 func decodeObject(data []byte, f func(name string, value []byte) error) error {
@@ -775,7 +796,37 @@ func decodeValue(value []byte, into any) error {
 	if bytes.Contains(value, []byte("null")) && value[0] != '"' {
 		return errors.New("null is no value here")
 	}
-	return json.Unmarshal(value, into)
+	err := json.Unmarshal(value, into)
+	var wrong *json.UnmarshalTypeError
+	if !errors.As(err, &wrong) {
+		return err
+	}
+	want := ""
+	switch into.(type) {
+	case *string:
+		want = "a string"
+	case *bool:
+		want = "true or false"
+	case *int, *uint64:
+		want = "a number"
+		if strings.HasPrefix(wrong.Value, "number") { // as a number it is no good
+			want = "a whole number within bounds"
+		}
+	case *[]string:
+		want = "a list of strings"
+	case *[]int:
+		want = "a list of whole numbers"
+	case *[][]int:
+		want = "a list of lists of whole numbers"
+	}
+	return fmt.Errorf("is %s, want %s", clip(string(value)), want)
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // require refuses an object without the fields that it must have.

@@ -26,7 +26,7 @@ import (
 // What check judges besides the properties of package props.
 const (
 	corpusProperty  = "corpus"  // each case of the corpus is answered as it wants
-	literalProperty = "literal" // so are sequences that mlx-lm corrupts or refuses
+	literalProperty = "literal" // random sequences that mlx-lm corrupts or refuses are answered as by the reference
 	ledgerProperty  = "ledger"  // what the quirk ledger says of mlx-lm is true of the target
 )
 
@@ -63,12 +63,12 @@ protocol of docs/wire.md: on the cases of the corpus, and on random cases by
 these properties:
 
 ` + propertyHelp() + `
-Unless -property names some, it takes all, but "literal" and "ledger" only for an
-implementation that claims mlx-lm's layout and is not the reference. Of those
-below "finite" each random case is held against one, in turn. A case that fails is made
-smaller and stored in ` + foundFolder + `, and the command that repeats it is printed.
-It stays as it is where it can fail only as it is, makes the target hang, or is
-one of many that fail alike. A target that does nothing but fail is given up.
+Unless -property names some, it takes all, but "literal" and "ledger" only for a
+program CMD that claims mlx-lm's layout. Of those below "no leak" each random
+case is held against two, in turn. A case that fails is made smaller and stored
+in ` + foundFolder + `, and the commands that repeat and draw it are printed. It stays
+as it is where it can fail only as it is, makes the target hang, or is one of
+many that fail alike. A target that does nothing but fail is given up.
 
 A file of known failures (-known) has an entry a line; # begins a comment. An
 entry is the name of a case, or a content id: that of a file in ` + foundFolder + `,
@@ -91,7 +91,7 @@ listed case that the target does not claim is named, and counts as skipped.`,
 	}
 	f.add(cmd)
 	flags := cmd.Flags()
-	flags.IntVar(&f.checks, "checks", defaultChecks, "random cases for each property; without end where only -duration is given")
+	flags.IntVar(&f.checks, "checks", defaultChecks, "random cases, and as many again for \"literal\"; without end where only -duration is given")
 	flags.DurationVar(&f.duration, "duration", 0, "stop after this time, such as 10m")
 	flags.Uint64Var(&f.seed, "seed", 0, "seed of the random cases (default: a new one, which is printed)")
 	flags.StringSliceVar(&f.kinds, "kinds", nil, "kinds of cache to use, separated by commas (default: all that the target claims)")
@@ -113,9 +113,12 @@ func propertyHelp() string {
 	var b strings.Builder
 	line := func(name, says string) { fmt.Fprintf(&b, "  %-23s %s\n", name, says) }
 	line(corpusProperty, "each case of the corpus is answered as it wants")
-	line(literalProperty, "so are sequences that mlx-lm corrupts or refuses, by the reference")
+	line(literalProperty, "random sequences that mlx-lm corrupts or refuses are answered as by the reference")
 	line(ledgerProperty, "what the quirk ledger says of mlx-lm is true of the target")
 	for _, p := range randomProperties() {
+		if p.Level > props.Visible {
+			p.Doc += " (layout only)"
+		}
 		line(p.Name, p.Doc)
 	}
 	return b.String()
@@ -268,6 +271,7 @@ func (f *checkFlags) settle(cmd *cobra.Command) error {
 
 // choose settles which properties a target is held to.
 func (f *checkFlags) choose(info props.Info) error {
+	given := f.properties
 	if len(f.properties) == 0 {
 		f.properties = slices.DeleteFunc(propertyNames(), func(name string) bool {
 			return (name == literalProperty || name == ledgerProperty) && (f.command == nil || info.Level < props.Layout)
@@ -280,8 +284,15 @@ func (f *checkFlags) choose(info props.Info) error {
 		return nil
 	}
 	var err error
-	f.list, err = props.Named(named)
-	return err
+	if f.list, err = props.Named(named); err != nil {
+		return err
+	}
+	for _, p := range f.list {
+		if slices.Contains(given, p.Name) && p.Level > info.Level {
+			return fmt.Errorf("-property has %q, which is asked only of a target that claims layout", p.Name)
+		}
+	}
+	return nil
 }
 
 // parseShard reads i/n.
@@ -381,13 +392,13 @@ func (f *checkFlags) all(info props.Info) iter.Seq[work] {
 	domain := props.Domain{Info: info}
 	return func(yield func(work) bool) {
 		if f.has(corpusProperty) {
-			number := 0
+			numbers := map[ring.Semantics]int{} // each semantics is dealt out by itself
 			for file, err := range corpus.All(corpus.FS()) {
 				load := func() (corpus.Case, error) { return file.Case, err }
-				if !yield(work{file.Path, number, corpusProperty, load, judgeFiled}) {
+				if !yield(work{file.Path, numbers[file.Case.Semantics], corpusProperty, load, judgeFiled}) {
 					return
 				}
-				number++
+				numbers[file.Case.Semantics]++
 			}
 		}
 		literal, random := f.has(literalProperty), len(f.list) > 0
@@ -536,6 +547,9 @@ func (r *reporter) print(j judged) string {
 		fmt.Fprintf(r.out, "FAIL %s: ", j.property)
 		j.details(r.out)
 		if file != "" {
+			if r.passesAlone(j, file) {
+				fmt.Fprintln(r.out, "alone in a new child it passes: the failure depends on the runs before it")
+			}
 			fmt.Fprintf(r.out, "repeat: %s\nsee it: %s\n\n", r.repeat(file), r.show(file))
 		}
 	case r.printed == detailed+1:
@@ -558,6 +572,32 @@ func (r *reporter) printFound() {
 	if r.left > 0 {
 		fmt.Fprintf(r.out, "not made smaller, since alike or too many: %d cases\n", r.left)
 	}
+}
+
+// passesAlone reports whether a stored case passes in a child that has run
+// nothing else, as with the command that repeats it. One that hangs is not asked
+// again.
+func (r *reporter) passesAlone(j judged, file string) bool {
+	var fault *props.Fault
+	if f, ok := j.finding.(*props.Finding); ok {
+		fault = f.Fault
+	} else {
+		errors.As(j.finding, &fault)
+	}
+	if r.f.command == nil || fault != nil && fault.Slow {
+		return false
+	}
+	c, err := oneCase(file)
+	if err != nil {
+		return false
+	}
+	t, closeTarget, err := r.f.open(r.ctx)
+	if err != nil {
+		return false
+	}
+	defer closeTarget()
+	v, err := judgeFiled(r.ctx, t, c)
+	return err == nil && v.finding == nil && v.skip == ""
 }
 
 func (r *reporter) repeat(file string) string {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -95,11 +96,13 @@ func (j judged) gaveUp() bool {
 
 // line says in one line what came of j.
 func (j judged) line() string {
-	what := j.err
-	if what == nil {
-		what = j.finding
+	var what string
+	if f, ok := j.finding.(*props.Finding); ok { // of the property that stands before this line
+		what = f.Text()
+	} else {
+		what = cmp.Or(j.err, j.finding).Error()
 	}
-	line, _, _ := strings.Cut(what.Error(), "\n")
+	line, _, _ := strings.Cut(what, "\n")
 	line = strings.TrimSuffix(line, " (-want +got):")
 	if !strings.HasPrefix(line, j.name+": ") { // an error about a file names it
 		line = j.name + ": " + line
@@ -117,7 +120,9 @@ func (j judged) details(out io.Writer) {
 	if f != nil {
 		what := f.Error() + "\n"
 		rest := indent(strings.TrimPrefix(f.Report(), what), cutEnd)
-		if !whole {
+		if whole {
+			what = f.Text() + "\n"
+		} else {
 			fmt.Fprintln(out, j.line())
 			if f.Fault != nil { // which that line has told
 				_, what, _ = strings.Cut(what, "\n")

@@ -164,7 +164,7 @@ func (a *artist) step(i int, s *Step) {
 	if op.Tokens != nil && (want.Mask != nil || got.Mask != nil) {
 		s.Tables = append(s.Tables, a.masks(i, &want, &got)...)
 	}
-	if d := a.difference; d != nil && d.Field == "visible tokens" { // follows from masks and columns
+	if d := a.difference; d != nil && (d.Field == "visible tokens" || d.Field == "returned" && !a.counts("returned")) { // follows from masks and columns
 		for m := range i {
 			if a.writeOf(m) == i {
 				w, g := a.wanted(m), a.observe(a.in.Answers, m)
@@ -278,6 +278,24 @@ func (a *artist) differing(field string, want, got [][]int) func(side Side, row,
 			w, ok := at(want, row, col)
 			g, too := at(got, row, col)
 			return w != g || ok != too
+		}
+	}
+	if a.difference != nil && a.difference.Field == "returned" { // of another length: no token is sought where it was
+		lists := map[Side][][]Word{}
+		for row := range max(len(want), len(got)) {
+			var w, g []int
+			if row < len(want) {
+				w = want[row]
+			}
+			if row < len(got) {
+				g = got[row]
+			}
+			lists[Wanted] = append(lists[Wanted], words(w, g))
+			lists[Came] = append(lists[Came], words(g, w))
+		}
+		return func(side Side, row, col int) bool {
+			list := lists[side]
+			return row < len(list) && col < len(list[row]) && list[row][col].Differs
 		}
 	}
 	only := map[Side]map[string]bool{Wanted: {}, Came: {}}

@@ -136,10 +136,10 @@ func TestMask(t *testing.T) {
   mask of #3 over the keys of #4
   column        0  1  2  3
   row 0 keys    5  2  3  4
-  query 0 (5)   #  #  #  #  attends to 4: 5, 2–4
+  query 0 (5)   #  #  #  #  attends to 4 keys: 5, 2–4
 
   row 1 keys   13 -2 11 12
-  query 0 (13)  #  ·  #  #  attends to 3: 13, 11, 12
+  query 0 (13)  #  ·  #  #  attends to 3 keys: 13, 11, 12
 
 -7 padding, # attends, · hidden
 `)
@@ -160,8 +160,8 @@ func TestMask(t *testing.T) {
   mask of #2
   no write uses this mask
   column        0 1
-  row 0 query 0 # ·  attends to 1
-  row 0 query 1 # #  attends to 2
+  row 0 query 0 # ·  attends to 1 key
+  row 0 query 1 # #  attends to 2 keys
 
 # attends, · hidden
 `)
@@ -333,10 +333,10 @@ func TestDifferences(t *testing.T) {
   mask of #3 over the keys of #4
   column        0  1  2  3
   row 0 keys    5  2  3  4
-  query 0 (5)   !  #  #  #  attends to 3: 2–4; wanted 5, 2–4
+  query 0 (5)   !  #  #  #  attends to 3 keys: 2–4; wanted 5, 2–4
 
   row 1 keys   13 -2 11 12
-  query 0 (13)  #  +  #  #  attends to 4: 13, -2, 11, 12; wanted 13, 11, 12
+  query 0 (13)  #  +  #  #  attends to 4 keys: 13, -2, 11, 12; wanted 13, 11, 12
 
 -7 padding, # attends, + attends and must not, ! must attend and does not
 `},
@@ -369,17 +369,17 @@ func TestDifferences(t *testing.T) {
   mask of #3 over the keys of #4, wanted
   column        0  1  2  3
   row 0 keys    5  2  3  4
-  query 0 (5)   #  !  !  #  attends to 4: 5, 2–4
+  query 0 (5)   #  !  !  #  attends to 4 keys: 5, 2–4
 
   row 1 keys   13 -2 11 12
-  query 0 (13)  !  ·  #  #  attends to 3: 13, 11, 12
+  query 0 (13)  !  ·  #  #  attends to 3 keys: 13, 11, 12
   mask of #3 over the keys of #4, came
   column        0  1  2  3
   row 0 keys    2  5  3  4
-  query 0 (5)   ·  #  ·  #  attends to 2: 5, 4
+  query 0 (5)   ·  #  ·  #  attends to 2 keys: 5, 4
 
   row 1 keys   -2 13 11 12
-  query 0 (13)  +  ·  #  #  attends to 3: -2, 11, 12
+  query 0 (13)  +  ·  #  #  attends to 3 keys: -2, 11, 12
 
 -7 padding, # attends, · hidden, + attends and must not, ! must attend and does
 not
@@ -393,6 +393,54 @@ not
 			same(t, text(t, d, 80, test.step), test.want)
 		})
 	}
+}
+
+// A write that is too wide is drawn as wanted and as it came, marked by what it
+// should not have brought, and its mask over the keys of either by token.
+func TestMisfit(t *testing.T) {
+	c := parse(t, "", `
+{"op":"new","out":"c1","kind":"rotating","max_size":2}
+{"op":"update","cache":"c1","tokens":[[1,2]]}
+{"op":"update","cache":"c1","tokens":[[3]]}
+{"op":"mask","cache":"c1","n":2}
+{"op":"update","cache":"c1","tokens":[[4,5]]}`)
+	d := drawing(t, c, props.Visible, func(steps []corpus.Step) {
+		for i := range steps {
+			steps[i].Stored = nil
+		}
+		for k := range steps[4].Returned {
+			steps[4].Returned[k].Array = corpus.TokenArray(c.Shape, c.Fill, k, [][]int{{2, 3, 4, 5}})
+		}
+	})
+	if d.Failing != 4 {
+		t.Fatalf("step %d fails, want the write", d.Failing)
+	}
+	same(t, text(t, d, 80, 4), `
+#4 c1.update [[4 5]]
+  ✗ returned 4 columns, want 3; the mask of #3 has 3
+  offset 5  size 2  trimmable false
+  c1 holds and returned, wanted
+  column  0  1  2  3
+  row 0   3  4  5
+  idx              ↑ 1 more than the window, dropped by the next write
+  c1 returned, came
+  column  0  1  2  3
+  row 0  ~2  3  4  5
+          ^
+  mask of #3 over the keys of #4, wanted
+  column      0 1 2 3
+  row 0 keys  3 4 5
+  query 0 (4) # ! ·    attends to 2 keys: 3, 4
+  query 1 (5) · # !    attends to 2 keys: 4, 5
+  mask of #3 over the keys of #4, came
+  column      0 1 2 3
+  row 0 keys  2 3 4 5
+  query 0 (4) + # ·    attends to 2 keys: 2, 3
+  query 1 (5) · + #    attends to 2 keys: 3, 4
+
+~7 evicted or taken back, # attends, · hidden, + attends and must not, ! must
+attend and does not
+`)
 }
 
 // A property's fault is of the case as a whole: no step of it is the failing one.

@@ -164,7 +164,10 @@ func callOf(line string, tokens [][]int) string {
 // headline says in one line what differs.
 func headline(d *props.Difference) string {
 	text := d.Field + ": not as wanted"
-	if single(d.Want) && single(d.Got) {
+	switch {
+	case d.Says != "":
+		text = d.Says
+	case single(d.Want) && single(d.Got):
 		text = fmt.Sprintf("%s is %s, want %s", d.Field, word(d.Got), word(d.Want))
 	}
 	if d.Detail != "" {

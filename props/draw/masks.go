@@ -54,9 +54,6 @@ func (m *mask) same(o *mask) bool {
 		slices.Equal(m.mask.Data, o.mask.Data) && (m.sameKeys || o.keys == nil)
 }
 
-// fits reports whether row b has a key a column.
-func (m *mask) fits(b int) bool { return b < len(m.keys) && len(m.keys[b]) == m.mask.S }
-
 // at reports whether query q of row b attends to column s, and whether the mask
 // says so at all. A null mask hides nothing, a mask of one row serves all.
 func (m *mask) at(b, q, s int) (attends, ok bool) {
@@ -72,9 +69,10 @@ func (m *mask) at(b, q, s int) (attends, ok bool) {
 	return m.mask.At(b, q, s), true
 }
 
-// sees returns the tokens that query q of row b attends to.
+// sees returns the tokens that query q of row b attends to, as far as the keys
+// and the mask both go.
 func (m *mask) sees(b, q int) []int {
-	if b >= len(m.keys) || m.mask.N > 0 && !m.fits(b) {
+	if b >= len(m.keys) {
 		return nil
 	}
 	var ids []int
@@ -137,13 +135,13 @@ func (a *artist) differingBits(m, other *mask, queries [][]int, b, q int) []bool
 	bits := make([]bool, m.mask.S)
 	some := false
 	var sees map[int]bool
-	if !m.sameKeys && m.fits(b) && b < len(other.keys) {
+	if !m.sameKeys && b < len(m.keys) && b < len(other.keys) {
 		sees = set(other.sees(b, q))
 	}
 	for s := range bits {
 		attends, ok := m.at(b, q, s)
 		if sees != nil {
-			bits[s] = attends && !sees[m.keys[b][s]]
+			bits[s] = attends && (s >= len(m.keys[b]) || !sees[m.keys[b][s]])
 		} else {
 			also, too := other.at(b, q, s)
 			bits[s] = ok != too || attends != also
@@ -239,7 +237,7 @@ func (a *artist) query(m, other *mask, side Side, queries [][]int, b, q, columns
 		}
 		line.Cells[s] = c
 	}
-	line.Tail = fmt.Sprintf("attends to %d", n)
+	line.Tail = "attends to " + plural(n, "key")
 	if ids := shown.sees(b, q); len(ids) > 0 {
 		line.Tail += ": " + ranges(ids)
 	}

@@ -290,7 +290,7 @@ func testWide(t *testing.T, browser context.Context) {
 	p.eval(`[...document.querySelectorAll("#step-1 tbody th")].map(c => c.textContent).join("|")`,
 		"row 0 keys|query 0 (10001)|query 1 (10002)|query 2 (10003)|query 3 (10004)|query 4 (10005)|query 5 (10006)|… 588 queries|"+
 			"query 594 (10595)|query 595 (10596)|query 596 (10597)|query 597 (10598)|query 598 (10599)")
-	p.eval(`document.querySelector("#step-1 tr.query:last-child .tail").textContent`, "attends to 599: 10001–10599")
+	p.eval(`document.querySelector("#step-1 tr.query:last-child .tail").textContent`, "attends to 599 keys: 10001–10599")
 }
 
 func testTheme(t *testing.T, browser context.Context) {
