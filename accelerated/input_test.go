@@ -542,3 +542,18 @@ func TestGarbage(t *testing.T) {
 		t.Fatalf("%d live buffers", n)
 	}
 }
+
+// A mask of more bytes than there can be is refused, and nothing overflows.
+func TestMaskOfTooManyQueries(t *testing.T) {
+	dev := cpu.Open(cpu.Options{})
+	defer dev.Close()
+	c, err := accelerated.NewBatchRotating(dev, accelerated.Config{Semantics: ring.Exact, MaxSize: 1, KVHeads: 1, KeyDim: 1, ValueDim: 1, DType: ring.Float32}, make([]int, 1<<20))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	var memory *accelerated.MemoryError
+	if _, err := c.Mask(1<<27, nil); !errors.As(err, &memory) {
+		t.Errorf("%v, want a MemoryError", err)
+	}
+}

@@ -1,6 +1,8 @@
 package accelerated
 
 import (
+	"errors"
+	"math"
 	"slices"
 	"sync"
 	"unsafe"
@@ -192,7 +194,10 @@ func (m *Masks) run(window int, want *Mask, w *Work) (Lease, error) {
 		return l, nil
 	}
 	defer m.mu.Unlock()
-	size := want.B * want.N * want.S
+	size := product(want.B, want.N, want.S)
+	if size > math.MaxInt/2 {
+		return Lease{}, &MemoryError{Device: m.dev.Name(), Bytes: size, Err: errors.New("a mask of that many queries and columns")}
+	}
 	built := b
 	if b == nil || b.holders > 1 || b.spec.Buffer.Size() < size {
 		// Some room beyond, since masks grow by a column a step.

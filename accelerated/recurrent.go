@@ -47,17 +47,25 @@ func NewRecurrent(dev Device, slots int) (*Recurrent, error) {
 // AdoptRecurrent makes state of arrays in host memory, one a slot, of each
 // row's offset, and of what is left of the padding: what Slot, Offsets and
 // Padding give. A slot without a data type was never written. The errors are
-// those of [NewRecurrent] and [Recurrent.Write], and [ring.RowsError] for
-// padding of another number of rows.
+// those of [NewRecurrent] and [Recurrent.Write], [ring.RowsError] for padding of
+// another number of rows, and [ring.RangeError].
 func AdoptRecurrent(dev Device, slots []ring.Array, offset, left, lengths []int) (*Recurrent, error) {
 	const op = "adopt"
 	c, err := NewRecurrent(dev, len(slots))
 	if err != nil {
 		return nil, err
 	}
-	for what, list := range map[string][]int{"left padding": left, "lengths": lengths} {
-		if len(list) != len(offset) && (left != nil || lengths != nil) {
-			return nil, &ring.RowsError{Op: op, What: what, Got: len(list), Want: len(offset)}
+	for _, l := range [3]struct {
+		what string
+		list []int
+	}{{"offset", offset}, {"left padding", left}, {"lengths", lengths}} {
+		if len(l.list) != len(offset) && (left != nil || lengths != nil) {
+			return nil, &ring.RowsError{Op: op, What: l.what, Got: len(l.list), Want: len(offset)}
+		}
+		for _, n := range l.list {
+			if n < -maxColumns || n > maxColumns {
+				return nil, &ring.RangeError{Op: op, What: l.what, Got: n, Low: -maxColumns, High: maxColumns}
+			}
 		}
 	}
 	c.offset = append(c.offset, offset...)

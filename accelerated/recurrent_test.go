@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"testing"
 	"unsafe"
@@ -332,7 +333,13 @@ func TestAdoptRecurrent(t *testing.T) {
 			t.Errorf("%v: %v, want a RowsError", bad, err)
 		}
 	}
+	var outside *ring.RangeError
+	for _, bad := range [][3][]int{{{math.MaxInt, 0}, nil, nil}, {{0, 0}, {math.MinInt, 0}, {1, 1}}, {{0, 0}, {0, 0}, {1, math.MaxInt}}} {
+		if _, err := accelerated.AdoptRecurrent(dev, nil, bad[0], bad[1], bad[2]); !errors.As(err, &outside) {
+			t.Errorf("%v: %v, want a RangeError", bad, err)
+		}
+	}
 	if n := dev.Stats().Live; n != 0 {
-		t.Errorf("%d bytes are live", n)
+		t.Errorf("%d buffers are live", n)
 	}
 }

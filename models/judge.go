@@ -374,11 +374,8 @@ func (j *Judge) selected(e *Expect, returned [][]int, m *openMask) *Violation {
 		for q := range r.Real {
 			j.Checks[RuleWindow]++
 			j.Checks[RuleNoGhost]++
-			j.seen = j.seen[:0]
-			for s, id := range returned[i] {
-				if m.form.Null || s < m.mask.S && m.mask.At(i, r.Lead+q, s) {
-					j.seen = append(j.seen, id)
-				}
+			if !j.see(returned[i], m.mask, i, r.Lead+q) {
+				return nil // it does not fit; where a mask's extents are judged that was said
 			}
 			want := r.Visible(q, m.form.Window)
 			if j.same(j.seen, want) {
@@ -396,6 +393,29 @@ func (j *Judge) selected(e *Expect, returned [][]int, m *openMask) *Violation {
 		}
 	}
 	return nil
+}
+
+// see makes j.seen what query q of row b sees of the columns: all without a
+// mask. A mask of one row serves all rows, and hides columns that it lacks. It
+// reports whether the mask has such a query.
+func (j *Judge) see(columns []int, m *ring.Mask, b, q int) bool {
+	j.seen = j.seen[:0]
+	if m.N == 0 {
+		j.seen = append(j.seen, columns...)
+		return true
+	}
+	if m.B == 1 {
+		b = 0
+	}
+	if b >= m.B || q >= m.N || len(m.Data) != m.B*m.N*m.S {
+		return false
+	}
+	for s, id := range columns {
+		if s < m.S && m.At(b, q, s) {
+			j.seen = append(j.seen, id)
+		}
+	}
+	return true
 }
 
 // same reports whether a and b hold the same ids, each as often.

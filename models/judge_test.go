@@ -287,3 +287,36 @@ func TestArraysRows(t *testing.T) {
 		}
 	}
 }
+
+// A mask of one row serves all rows; one that lacks a row or a query is judged by
+// its extents alone, and where these are not judged, by nothing: never by a panic.
+func TestJudgeMaskThatDoesNotFit(t *testing.T) {
+	c := corpus.Case{Semantics: ring.Exact, Shape: corpus.Shape{KVHeads: 1, KeyDim: 4, ValueDim: 4, DType: ring.Float32}}
+	ops := []corpus.Op{
+		{Verb: corpus.New, Out: "b", Kind: corpus.BatchRotating, MaxSize: 4, LeftPadding: []int{0, 0}},
+		{Verb: corpus.MaskOp, Cache: "b", N: 2},
+		{Verb: corpus.Update, Cache: "b", Tokens: [][]int{{1, 2}, {11, 12}}},
+	}
+	returned := [][]int{{1, 2}, {11, 12}}
+	for name, test := range map[string]struct {
+		mask *ring.Mask
+		want string
+	}{
+		"one row for all": {&ring.Mask{B: 1, N: 2, S: 2, Data: []bool{true, false, true, true}}, ""},
+		"one row, wrong":  {&ring.Mask{B: 1, N: 2, S: 2, Data: []bool{true, true, true, true}}, "no ghost"},
+		"a query too few": {&ring.Mask{B: 2, N: 1, S: 2, Data: []bool{true, false, true, false}}, ""},
+		"short of data":   {&ring.Mask{B: 2, N: 2, S: 2, Data: []bool{true}}, ""},
+	} {
+		j := NewJudge(&c)
+		j.Skip = Rules(RuleMaskFits, RuleReturned, RulePositions, RuleConservation)
+		got := ""
+		for i, w := range []corpus.Want{{}, {Mask: test.mask}, {Returned: returned}} {
+			if v := j.Step(&ops[i], &w); v != nil {
+				got = v.Rule.String()
+			}
+		}
+		if got != test.want {
+			t.Errorf("%s: judged %q, want %q", name, got, test.want)
+		}
+	}
+}

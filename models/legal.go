@@ -111,6 +111,8 @@ func (m *Model) rule(op *corpus.Op) ruling {
 			return refused("empty")
 		case op.Queries < 1 || len(c.rows) == 0:
 			return outside
+		case op.Queries > c.a:
+			return refused("range")
 		}
 	case corpus.ProjectedBytes:
 		if op.N < 0 {

@@ -97,15 +97,12 @@ var grammars = []struct {
 func Generate(src Source, d Domain) corpus.Case {
 	g := &generator{src: src}
 	g.c = corpus.Case{Name: "generated", Source: "generated", Ops: make([]corpus.Op, 0, 32)}
-	g.c.Semantics = chosen(g, keep(d.Info.Semantics, d.Semantics))
-	g.kinds = slices.DeleteFunc(keep(d.Info.Kinds, d.Kinds), func(k corpus.Kind) bool { return !k.Has(corpus.New, g.c.Semantics) })
-	if len(g.kinds) == 0 {
-		g.c.Semantics = ring.MLXLM + ring.Exact - g.c.Semantics
-		g.kinds = slices.DeleteFunc(keep(d.Info.Kinds, d.Kinds), func(k corpus.Kind) bool { return !k.Has(corpus.New, g.c.Semantics) })
-	}
-	if len(g.kinds) == 0 {
+	semantics := slices.DeleteFunc(keep(d.Info.Semantics, d.Semantics), func(s ring.Semantics) bool { return len(d.kinds(s)) == 0 })
+	if len(semantics) == 0 {
 		return g.c
 	}
+	g.c.Semantics = chosen(g, semantics)
+	g.kinds = d.kinds(g.c.Semantics)
 	g.ops = d.Info.Ops
 	kind := g.kind()
 	g.shape(kind, d.Info)
@@ -130,6 +127,11 @@ func Generate(src Source, d Domain) corpus.Case {
 		g.offend(g.any())
 	}
 	return g.c
+}
+
+// kinds are those that there are under s.
+func (d Domain) kinds(s ring.Semantics) []corpus.Kind {
+	return slices.DeleteFunc(keep(d.Info.Kinds, d.Kinds), func(k corpus.Kind) bool { return !k.Has(corpus.New, s) })
 }
 
 // kind draws what the case is about.

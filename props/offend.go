@@ -129,6 +129,9 @@ func (g *generator) offences(name string, info models.Info) (list []corpus.Op) {
 		on(corpus.Op{Verb: corpus.Restore, From: from})
 	}
 	list = append(list, corpus.Op{Verb: corpus.Merge, Caches: []string{name}, Out: made})
+	if names := g.m.Names(); len(names) > 2 { // more than two, of which several may differ
+		list = append(list, corpus.Op{Verb: corpus.Merge, Caches: slices.Clone(names[len(names)-3:]), Out: made})
+	}
 	for _, other := range g.m.Names() {
 		if other != name {
 			on(corpus.Op{Verb: corpus.Extend, Other: other})

@@ -407,7 +407,7 @@ func renamed(c corpus.Case, i int, from, to string) corpus.Case {
 func joins(c *corpus.Case, yield func(corpus.Case)) {
 	for j := len(c.Ops) - 1; j > 0; j-- {
 		second := c.Ops[j]
-		if second.Tokens == nil || second.Verb == corpus.Write {
+		if len(second.Tokens) == 0 || second.Verb == corpus.Write {
 			continue
 		}
 		i := j - 1
