@@ -156,21 +156,48 @@ func checkLists(op string, rows int, pad *Padding) error {
 	return nil
 }
 
-// checkAlike refuses two caches whose columns cannot lie in one ring.
-func (c *Cache) checkAlike(op string, o *Cache) error {
-	a, b := &c.cfg, &o.cfg
-	switch {
-	case a.Semantics != b.Semantics || c.dev != o.dev:
-		return &ring.NotSupportedError{Op: op, Kind: "caches of unlike semantics or devices"}
-	case a.KVHeads != b.KVHeads || a.KeyDim != b.KeyDim || a.ValueDim != b.ValueDim:
-		return &ring.ShapeError{Op: op, What: "the other cache's heads and widths",
-			Got: []int{b.KVHeads, b.KeyDim, b.ValueDim}, Want: []int{a.KVHeads, a.KeyDim, a.ValueDim}}
-	case a.DType != b.DType:
-		return &ring.DTypeError{Op: op, Got: b.DType, Want: a.DType}
-	case a.MaxSize != b.MaxSize:
-		return &ring.MaxSizeError{Op: op, Got: b.MaxSize, Want: a.MaxSize}
-	case a.Quant != b.Quant:
-		return &ring.QuantError{Op: op, GroupSize: b.Quant.GroupSize, Bits: b.Quant.Bits, Dim: b.KeyDim}
+// checkAlike refuses caches whose columns cannot lie in one ring with those of
+// c. It looks at one thing in all of them before the next.
+func (c *Cache) checkAlike(op string, others ...*Cache) error {
+	a := &c.cfg
+	for _, check := range []func(o *Cache, b *Config) error{
+		func(o *Cache, b *Config) error {
+			if a.Semantics != b.Semantics || c.dev != o.dev {
+				return &ring.NotSupportedError{Op: op, Kind: "caches of unlike semantics or devices"}
+			}
+			return nil
+		},
+		func(_ *Cache, b *Config) error {
+			if a.KVHeads != b.KVHeads || a.KeyDim != b.KeyDim || a.ValueDim != b.ValueDim {
+				return &ring.ShapeError{Op: op, What: "the other cache's heads and widths",
+					Got: []int{b.KVHeads, b.KeyDim, b.ValueDim}, Want: []int{a.KVHeads, a.KeyDim, a.ValueDim}}
+			}
+			return nil
+		},
+		func(_ *Cache, b *Config) error {
+			if a.DType != b.DType {
+				return &ring.DTypeError{Op: op, Got: b.DType, Want: a.DType}
+			}
+			return nil
+		},
+		func(_ *Cache, b *Config) error {
+			if a.MaxSize != b.MaxSize {
+				return &ring.MaxSizeError{Op: op, Got: b.MaxSize, Want: a.MaxSize}
+			}
+			return nil
+		},
+		func(_ *Cache, b *Config) error {
+			if a.Quant != b.Quant {
+				return &ring.QuantError{Op: op, GroupSize: b.Quant.GroupSize, Bits: b.Quant.Bits, Dim: b.KeyDim}
+			}
+			return nil
+		},
+	} {
+		for _, o := range others {
+			if err := check(o, &o.cfg); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }

@@ -37,6 +37,13 @@ func TestBadInput(t *testing.T) {
 		t.Cleanup(func() { c.Close() })
 		return c
 	}
+	quantize := func(cfg *accelerated.Config) { cfg.Quant = accelerated.Quant{GroupSize: 32, Bits: 2} }
+	packed, rowless := other(quantize), other(quantize)
+	check(rowless.Filter(nil))
+	wide := other(func(cfg *accelerated.Config) { cfg.MaxSize++ })
+	merge := func(sources ...*accelerated.Cache) func() error {
+		return func() error { _, err := accelerated.Merge(sources...); return err }
+	}
 	snapshot := must(other(func(cfg *accelerated.Config) { cfg.MaxSize = 7 }).Snapshot())
 	defer snapshot.Close()
 
@@ -134,7 +141,7 @@ func TestBadInput(t *testing.T) {
 			return c.Extend(other(func(cfg *accelerated.Config) { cfg.DType = ring.Float16 }))
 		}},
 		{"extend across storage", "quant", c, func() error {
-			return c.Extend(other(func(cfg *accelerated.Config) { cfg.Quant = accelerated.Quant{GroupSize: 32, Bits: 2} }))
+			return c.Extend(other(quantize))
 		}},
 		{"extend across semantics", "not_supported", c, func() error {
 			return c.Extend(other(func(cfg *accelerated.Config) { cfg.Semantics = ring.MLXLM }))
@@ -147,6 +154,10 @@ func TestBadInput(t *testing.T) {
 			_, err := accelerated.Merge(c, other(func(cfg *accelerated.Config) { cfg.MaxSize++ }))
 			return err
 		}},
+		{"merge across windows and storage", "max_size", c, merge(c, packed, wide)},
+		{"merge across windows and storage of no rows", "max_size", c, merge(c, wide, rowless)},
+		{"merge of no rows across windows and storage", "max_size", c, merge(rowless, c, wide)},
+		{"merge across storage of no rows", "quant", c, merge(c, rowless)},
 		{"merge of what waits", "pending_padding", c, func() error { _, err := accelerated.Merge(c, waiting); return err }},
 		{"trim after the window filled", "not_trimmable", c, func() error { _, err := c.Trim(1); return err }},
 		{"trim of more than is held", "over_trim", young, func() error { _, err := young.Trim(3); return err }},

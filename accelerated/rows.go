@@ -254,11 +254,11 @@ func Merge(sources ...*Cache) (*Cache, error) {
 		defer s.end()
 	}
 	c := sources[0]
+	if err := c.checkAlike(op, sources...); err != nil {
+		return nil, err
+	}
 	var rows []mergeRow
 	for i, s := range sources {
-		if err := c.checkAlike(op, s); err != nil {
-			return nil, err
-		}
 		r, err := s.mergeRows(op, i)
 		if err != nil {
 			return nil, err

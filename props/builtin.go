@@ -1,6 +1,7 @@
 package props
 
 import (
+	"slices"
 	"sync"
 
 	"example.com/ringcheck/accelerated"
@@ -11,6 +12,12 @@ import (
 
 // Devices are the names of the accelerated cache's devices, as targets.
 var Devices = []string{"cpu", "cuda", "metal"}
+
+// builtin reports whether a name is that of a target that comes with this
+// module, whether or not it can run here.
+func builtin(name string) bool {
+	return name == ReferenceTarget().Info().Name || slices.Contains(Devices, name)
+}
 
 // BuiltinTargets returns the implementations that come with this module and
 // can run here: the reference, and the accelerated cache on each device that

@@ -940,8 +940,9 @@ func (x *comparison) made(name string, ids [][]int) []corpus.Plane {
 	return planes
 }
 
-// misshapen says which of the planes got is not of the case's shape. How many
-// columns there are is the target's affair, if only all planes have as many.
+// misshapen says which of the planes got is not of the case's shape, or has
+// not as many columns as another. How many there are is the target's affair, if
+// only all planes have as many.
 func (x *comparison) misshapen(got []corpus.Plane, ids [][]int) string {
 	if len(got) == 0 {
 		return "the answer has no planes"
@@ -954,12 +955,17 @@ func (x *comparison) misshapen(got []corpus.Plane, ids [][]int) string {
 	for k := range min(len(want), len(got)) {
 		w, g := want[k].Array, got[k].Array
 		fits := w.Shape
-		fits[2] = got[0].Array.Shape[2]
+		fits[2] = g.Shape[2]
 		switch {
 		case w.DType != g.DType:
 			return fmt.Sprintf("%s is %v%v, want %v%v ([b h s d])", got[k].Name, g.DType, g.Shape, w.DType, w.Shape)
 		case g.Shape != fits:
 			return fmt.Sprintf("%s is %v%v, want %v ([b h s d])", got[k].Name, g.DType, g.Shape, w.Shape)
+		}
+	}
+	for _, p := range got {
+		if a, b := got[0].Array.Columns(), p.Array.Columns(); a != b {
+			return fmt.Sprintf("%s has %d columns, %s %d", got[0].Name, a, p.Name, b)
 		}
 	}
 	return "the planes are not of the case's shape: " + shapesText(got)

@@ -29,7 +29,7 @@ func TestExhaustive(t *testing.T) {
 				t.Fatal(err)
 			}
 			if f != nil {
-				t.Fatal(s.Explain(t.Context(), f, 0))
+				t.Fatal(s.Explain(t.Context(), f, t.Name(), 0))
 			}
 			if *exhaustive == 0 && done.Depth != depth {
 				t.Errorf("it ended at depth %d, want %d", done.Depth, depth)

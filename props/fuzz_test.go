@@ -44,7 +44,7 @@ func FuzzCase(f *testing.F) {
 			text := finding.Error()
 			if !explained[finding.Property] {
 				explained[finding.Property] = true
-				text = s.Explain(t.Context(), finding, 0)
+				text = s.Explain(t.Context(), finding, t.Name(), 0)
 			}
 			t.Fatal(text)
 		}

@@ -77,6 +77,14 @@ func TestCompareMisfit(t *testing.T) {
 			}, 4,
 			"returned differs; keys is bfloat16[1 3 2 4], want [1 2 3 4] ([b h s d])",
 		},
+		"keys of other columns than values": {
+			func(got []corpus.Step) {
+				a := &got[4].Returned[0].Array
+				a.Shape[2] = 20000
+				a.Data = make([]byte, 2*20000*4*2)
+			}, 4,
+			"returned differs; keys has 20000 columns, values 3",
+		},
 		"bytes of no token": {
 			func(got []corpus.Step) { got[4].Returned[1].Array.Data[2*(2*4+1)]++ }, 4, // values, head 0, column 2, element 1
 			"#4 c1.update [[4 5]]: visible tokens differs; row 0, query 1 (token 5), under the mask of #3; token 5: first differing element: values[b=0 h=0 s=2 d=1] is ",

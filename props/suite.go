@@ -8,6 +8,7 @@ import (
 	"math/bits"
 	"math/rand/v2"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -74,18 +75,39 @@ func (s *Suite) Keep(ctx context.Context, f *Finding, seed uint64) (*Finding, st
 	return small, file, errors.Join(err, fileErr)
 }
 
-// Explain keeps a finding and returns all there is to say: the reduced finding's
-// report, its file, and the command that repeats it.
-func (s *Suite) Explain(ctx context.Context, f *Finding, seed uint64) string {
+// Explain keeps a finding of the test of that name and returns all there is to
+// say: the reduced finding's report, its file, and the command that repeats it.
+// The command line knows the built-in targets by name; for any other one that
+// is the test itself, with the seed unless it is 0.
+func (s *Suite) Explain(ctx context.Context, f *Finding, test string, seed uint64) string {
 	small, file, err := s.Keep(ctx, f, seed)
 	text := small.Report()
 	if err != nil {
 		text += fmt.Sprintf("the case could not be kept: %v\n", err)
 	}
-	if file != "" {
+	switch {
+	case !builtin(s.Domain.Info.Name):
+		if file != "" {
+			text += "kept: " + file + "\n"
+		}
+		text += "repeat: " + testCommand(test, seed) + "\n"
+	case file != "":
 		text += fmt.Sprintf("repeat: go run ./cmd/ringcheck replay -target %s %s\n", s.Domain.Info.Name, fromModule(file))
 	}
 	return text
+}
+
+// testCommand runs a test again, in its package's folder.
+func testCommand(test string, seed uint64) string {
+	parts := strings.Split(test, "/")
+	for i, part := range parts {
+		parts[i] = "^" + regexp.QuoteMeta(part) + "$"
+	}
+	command := "go test -run '" + strings.Join(parts, "/") + "'"
+	if seed != 0 {
+		command += fmt.Sprintf(" -rapid.checks=%d -rapid.seed=%d", rapidFlag[int]("checks"), seed)
+	}
+	return command
 }
 
 // fromModule is a file's path as the command is given it at the module's root.
@@ -154,7 +176,7 @@ func (s *Suite) random(t *testing.T, p Property, seen *Situations) {
 	checks := 0
 	defer func() {
 		if minimal != nil {
-			t.Log(s.Explain(context.WithoutCancel(t.Context()), minimal, seed))
+			t.Log(s.Explain(context.WithoutCancel(t.Context()), minimal, t.Name(), seed))
 		}
 	}()
 	cases := drawnCases(s.Domain)

@@ -49,11 +49,14 @@ func TestSuiteFails(t *testing.T) {
 	for _, want := range []string{
 		"--- FAIL: TestTwoProperties/window", "--- PASS: TestTwoProperties/offsets", "--- FAIL: TestTwoProperties/corpus_replay",
 		`property "window" does not hold of buggy: #`, "columns at #", "operations:\n", "= new ",
-		"repeat: go run ./cmd/ringcheck replay -target buggy " + dir,
+		"repeat: go test -run '^TestTwoProperties$/^window$' -rapid.checks=300 -rapid.seed=", "kept: " + dir,
 	} {
 		if !strings.Contains(string(out), want) {
 			t.Errorf("the output lacks %q", want)
 		}
+	}
+	if strings.Contains(string(out), "-target buggy") {
+		t.Error("the output names a target that the command does not know")
 	}
 	n := 0
 	for f, err := range corpus.Dir(dir) {
@@ -74,5 +77,23 @@ func TestSuiteFails(t *testing.T) {
 	}
 	if t.Failed() {
 		t.Logf("%s", out)
+	}
+}
+
+// TestRepeat: only a built-in target is repeated by the command, which knows it
+// by name.
+func TestRepeat(t *testing.T) {
+	for name, want := range map[string]string{
+		"reference": "repeat: go run ./cmd/ringcheck replay -target reference ",
+		"cuda":      "repeat: go run ./cmd/ringcheck replay -target cuda ",
+		"host":      "repeat: go test -run '^TestA$/^b\\.c$' -rapid.checks=",
+	} {
+		s := NewSuite(ReferenceTarget())
+		s.Folder, s.Domain.Info.Name = t.TempDir(), name
+		f := &Finding{Property: "window", Target: name, Case: fakeCases[0], Run: fakeCases[0], What: "made up"}
+		text := s.Explain(t.Context(), f, "TestA/b.c", 7)
+		if !strings.Contains(text, want) || strings.Count(text, "repeat: ") != 1 || !strings.Contains(text, s.Folder) {
+			t.Errorf("%s: the text lacks %q:\n%s", name, want, text)
+		}
 	}
 }

@@ -402,30 +402,10 @@ func MergeRotating(caches []*RotatingKVCache) (*BatchRotatingKVCache, error) {
 	if err := checkSources(len(caches)); err != nil {
 		return nil, err
 	}
+	if err := sameRings(op, caches); err != nil {
+		return nil, err
+	}
 	first := caches[0]
-	for _, c := range caches {
-		if c.semantics != first.semantics {
-			return nil, otherSemantics(op, c.semantics)
-		}
-	}
-	if first.semantics == ring.Exact {
-		for _, c := range caches {
-			if err := sameColumns(op, first.store, first.format, c.store, c.format); err != nil {
-				return nil, err
-			}
-			if first.store.none() {
-				first = c
-			}
-		}
-	}
-	for _, c := range caches {
-		if c.maxSize != first.maxSize {
-			return nil, &ring.MaxSizeError{Op: op, Got: c.maxSize, Want: first.maxSize}
-		}
-		if c.format != first.format {
-			return nil, &ring.QuantError{Op: op, GroupSize: c.format.GroupSize, Bits: c.format.Bits}
-		}
-	}
 	stores, lengths, offset := make([]storage, len(caches)), make([]int, len(caches)), make([]int, len(caches))
 	for i, c := range caches {
 		stores[i], lengths[i], offset[i] = c.store, c.Size(), c.offset
@@ -458,6 +438,39 @@ func MergeRotating(caches []*RotatingKVCache) (*BatchRotatingKVCache, error) {
 	}
 	out.Release()
 	return out, nil
+}
+
+// sameRings refuses rings that cannot become one: it looks at the columns of
+// all (mlx-lm, which broadcasts, later), then all windows, then all formats.
+func sameRings(op string, caches []*RotatingKVCache) error {
+	for _, c := range caches {
+		if c.semantics != caches[0].semantics {
+			return otherSemantics(op, c.semantics)
+		}
+	}
+	var held *RotatingKVCache // the first that holds columns
+	for _, c := range caches {
+		if c.semantics != ring.Exact || c.store.none() {
+			continue
+		}
+		if held == nil {
+			held = c
+		}
+		if err := sameColumns(op, held.store, held.format, c.store, c.format); err != nil {
+			return err
+		}
+	}
+	for _, c := range caches {
+		if want := caches[0].maxSize; c.maxSize != want {
+			return &ring.MaxSizeError{Op: op, Got: c.maxSize, Want: want}
+		}
+	}
+	for _, c := range caches {
+		if c.format != caches[0].format {
+			return &ring.QuantError{Op: op, GroupSize: c.format.GroupSize, Bits: c.format.Bits}
+		}
+	}
+	return nil
 }
 
 // otherSemantics refuses a ring whose semantics are not those of the ring that

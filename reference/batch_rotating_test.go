@@ -678,6 +678,9 @@ func TestMerge(t *testing.T) {
 		refuses(t, "D-20", "max_size", func() error { return one(reference.MergeRotating([]*reference.RotatingKVCache{long, other})) }, long, other)
 		f := reference.Format{GroupSize: 32, Bits: 4}
 		quantized := must(reference.NewRotatingQuantizedKVCache(s, 8, f))
+		refuses(t, "a window behind a format", "max_size", func() error {
+			return one(reference.MergeRotating([]*reference.RotatingKVCache{long, quantized, other}))
+		}, long, quantized, other)
 		refuses(t, "another format", "quant", func() error { return one(reference.MergeRotating([]*reference.RotatingKVCache{long, quantized})) }, long, quantized)
 
 		keys, values := tokens([]int{7})
@@ -738,6 +741,19 @@ func TestMergeRows(t *testing.T) {
 	same(t, "the sources", look(b)+look(s), before)
 
 	refuses(t, "none", "rows", func() error { return one(reference.MergeRows(nil)) }, c)
+	four, five := batch(t, ring.Exact, 4, 0), batch(t, ring.Exact, 5, 0)
+	f := reference.Format{GroupSize: 32, Bits: 4}
+	quantized := must(reference.NewRotatingQuantizedKVCache(ring.Exact, 4, f))
+	rowless := must(reference.NewBatchRotatingQuantizedKVCache(ring.Exact, 4, nil, f))
+	for name, sources := range map[string][]reference.Cache{
+		"a window behind a format":            {serial(t, ring.Exact, 4, 0), quantized, serial(t, ring.Exact, 5, 0)},
+		"a window before a format of no rows": {four, five, rowless},
+		"a window behind a format of no rows": {rowless, four, five},
+		"no rows, both differ":                {batch(t, ring.Exact, 4), rowless, batch(t, ring.Exact, 5)},
+	} {
+		refuses(t, name, "max_size", func() error { return one(reference.MergeRows(sources)) }, sources[0], sources[1], sources[2])
+	}
+	refuses(t, "a format of no rows", "quant", func() error { return one(reference.MergeRows([]reference.Cache{four, rowless})) }, four, rowless)
 	refuses(t, "what is no ring", "not_supported", func() error { return one(reference.MergeRows([]reference.Cache{s, reference.NewKVCache()})) }, s)
 	ok(t, b.Prepare(right([]int{2, 1}, []int{0, 1})))
 	refuses(t, "pending", "pending_padding", func() error { return one(reference.MergeRows([]reference.Cache{s, b})) }, s, b)

@@ -326,40 +326,31 @@ func (s *Snapshot) rotating() *RotatingKVCache {
 func MergeRows(sources []Cache) (*BatchRotatingKVCache, error) {
 	const op = "merge"
 	var rows []*RotatingKVCache
-	var rowless []*BatchRotatingKVCache // which must agree with the others, too
+	var rings []*RotatingKVCache // the rows, and what a batch without rows must have in common with them
 	for _, source := range sources {
 		switch c := source.(type) {
 		case *RotatingKVCache:
-			rows = append(rows, c)
+			rows, rings = append(rows, c), append(rings, c)
 		case *BatchRotatingKVCache:
 			if c.rows.Pending() {
 				return nil, &ring.PendingPaddingError{Op: op}
 			}
 			if c.rows.BatchSize() == 0 {
-				rowless = append(rowless, c)
+				rings = append(rings, &RotatingKVCache{semantics: c.semantics, store: c.store, format: c.format, maxSize: c.rows.p.MaxSize})
 			}
 			for i := range c.rows.BatchSize() {
 				row, err := c.Extract(i)
 				if err != nil {
 					return nil, err
 				}
-				rows = append(rows, row)
+				rows, rings = append(rows, row), append(rings, row)
 			}
 		default:
 			return nil, &ring.NotSupportedError{Op: op, Kind: "a source that is no ring"}
 		}
 	}
-	for _, c := range rowless {
-		window, format := rowless[0].rows.p.MaxSize, rowless[0].format
-		if len(rows) > 0 {
-			window, format = rows[0].maxSize, rows[0].format
-		}
-		if got := c.rows.p.MaxSize; got != window {
-			return nil, &ring.MaxSizeError{Op: op, Got: got, Want: window}
-		}
-		if c.format != format {
-			return nil, &ring.QuantError{Op: op, GroupSize: c.format.GroupSize, Bits: c.format.Bits}
-		}
+	if err := sameRings(op, rings); err != nil {
+		return nil, err
 	}
 	return MergeRotating(rows)
 }

@@ -5,7 +5,7 @@ roll, slice assignment and scaled_dot_product_attention; this does so, at the
 shapes of BenchmarkDevice in accelerated/cuda, and times it with events around
 repeated work. With the benchmark's result it prints both, and what is missed:
 
-    go test -run '^$' -bench Device -benchtime 1x ./accelerated/cuda -device.json ours.json
+    go test -run '^$' -bench Device -benchtime 1x ./accelerated/cuda -device.json "$PWD/ours.json"
     python3 ci/bench/h200.py ours.json
 
 Exit status 1 says that a figure is missed.

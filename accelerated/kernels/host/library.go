@@ -37,13 +37,17 @@ var flags = []string{
 var sanitizers = []string{"-g", "-O1", "-fno-omit-frame-pointer", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"}
 
 // Load compiles the kernels, once for each source and compiler, and loads
-// them. Without a compiler it is an [*accelerated.UnavailableError].
+// them. Without a compiler it is an [*accelerated.UnavailableError]; kernels
+// that do not compile are another error.
 var Load = sync.OnceValues(load)
 
 func load() (*Library, error) {
 	path, err := build(kernels.HostSource(), os.Getenv("RINGCHECK_SANITIZE") == "1")
+	if errors.Is(err, errNoCompiler) {
+		return nil, &accelerated.UnavailableError{Device: name, Why: err.Error()}
+	}
 	if err != nil {
-		return nil, &accelerated.UnavailableError{Device: "host", Why: err.Error()}
+		return nil, err
 	}
 	return open(path)
 }
@@ -52,7 +56,7 @@ func load() (*Library, error) {
 func open(path string) (*Library, error) {
 	handle, err := purego.Dlopen(path, purego.RTLD_NOW|purego.RTLD_LOCAL)
 	if err != nil {
-		return nil, &accelerated.UnavailableError{Device: "host", Why: err.Error()}
+		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	l := &Library{entries: map[string]func(buffers, args unsafe.Pointer, warps uint32){}}
 	for name, f := range map[string]any{"host_alloc": &l.alloc, "host_free": &l.free, "host_layouts": &l.layouts} {
@@ -73,7 +77,7 @@ func open(path string) (*Library, error) {
 func bind(handle uintptr, name string, f any) error {
 	symbol, err := purego.Dlsym(handle, name)
 	if err != nil {
-		return &accelerated.UnavailableError{Device: "host", Why: err.Error()}
+		return err
 	}
 	purego.RegisterFunc(f, symbol)
 	return nil

@@ -1,20 +1,38 @@
 package host
 
 import (
+	"errors"
 	"slices"
 	"testing"
 	"unsafe"
 
+	"example.com/ringcheck/accelerated"
 	"example.com/ringcheck/accelerated/kernels"
 )
 
-// library is the library, or else the test is skipped, saying why.
+// library is the library. Without a compiler the test is skipped, saying so.
 func library(t *testing.T) *Library {
 	l, err := Load()
-	if err != nil {
+	if errors.As(err, new(*accelerated.UnavailableError)) {
 		t.Skip(err)
 	}
+	if err != nil {
+		t.Fatal(err)
+	}
 	return l
+}
+
+// TestNoCompiler tells a machine without a compiler from a compiler that fails.
+func TestNoCompiler(t *testing.T) {
+	t.Setenv("CXX", "false")
+	if _, err := load(); err == nil || errors.As(err, new(*accelerated.UnavailableError)) {
+		t.Errorf("a compiler that fails: %v", err)
+	}
+	t.Setenv("CXX", "")
+	t.Setenv("PATH", "")
+	if _, err := load(); !errors.As(err, new(*accelerated.UnavailableError)) {
+		t.Errorf("no compiler: %v", err)
+	}
 }
 
 // TestLayouts holds the argument structures of Go to those of C++.
