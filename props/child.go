@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -59,15 +60,15 @@ func (o ChildOptions) hello() time.Duration {
 }
 
 // mostFaults is how many runs in a row may end in a fault before a child is
-// asked for what it could once do, and mostSlow how many of those that take long.
+// asked for what it could once do, or for something simple, and mostSlow how many of those that take long.
 const (
 	mostFaults = 10
 	mostSlow   = 3
 )
 
 // GaveUp ends the use of a child that does nothing but fail: so many runs in a
-// row have ended in a fault, and a case that it has answered before, if there
-// is one, did so as well. It is no [Fault]: nothing more is learned from
+// row have ended in a fault, and a case that it has answered before did so as
+// well, or, if there is none, a simple case of each kind. It is no [Fault]: nothing more is learned from
 // running further cases.
 type GaveUp struct {
 	Faults int
@@ -139,7 +140,7 @@ func (c *Child) Run(ctx context.Context, k corpus.Case, dir string) ([]corpus.St
 	case c.gaveUp != nil:
 		return nil, c.gaveUp
 	}
-	steps, err := c.run(ctx, k, dir)
+	steps, err := c.run(ctx, k, dir, c.o.Timeout)
 	switch {
 	case err == nil:
 		c.faults, c.slow, c.good = 0, 0, &k
@@ -155,7 +156,11 @@ func (c *Child) Run(ctx context.Context, k corpus.Case, dir string) ([]corpus.St
 		c.slow = 0
 	}
 	often := c.faults%mostFaults == 0 || c.slow > 0 && c.slow%mostSlow == 0
-	if often && !c.answers(ctx) && ctx.Err() == nil {
+	switch {
+	case !often:
+	case c.answers(ctx):
+		c.faults, c.slow = 0, 0
+	case ctx.Err() == nil:
 		c.gaveUp = &GaveUp{c.faults, err}
 		return nil, c.gaveUp
 	}
@@ -163,22 +168,59 @@ func (c *Child) Run(ctx context.Context, k corpus.Case, dir string) ([]corpus.St
 }
 
 // answers reports whether the child still answers the case that it has answered
-// last. A reduction of a case that crashes it is many faults in a row, too.
+// last or, where there is none, a simple one of some kind. A reduction of a case
+// that crashes it is many faults in a row, too.
 func (c *Child) answers(ctx context.Context) bool {
-	if c.good == nil {
-		return false
+	tries, limit := simplest(c.info), c.o.hello()
+	if c.good != nil {
+		tries, limit = []corpus.Case{*c.good}, c.o.Timeout
 	}
-	dir, done, err := Scratch(*c.good)
-	if err != nil {
-		return true // which says nothing of the child
+	for _, k := range tries {
+		dir, done, err := Scratch(k)
+		if err != nil {
+			return true // which says nothing of the child
+		}
+		_, err = c.run(ctx, k, dir, limit)
+		done()
+		if err == nil {
+			c.good = &k
+			return true
+		}
 	}
-	defer done()
-	_, err = c.run(ctx, *c.good, dir)
-	return err == nil
+	return false
 }
 
-// run does one run, and starts a process for it where there is none.
-func (c *Child) run(ctx context.Context, k corpus.Case, dir string) ([]corpus.Step, error) {
+// simplest are the shortest cases of the corpus that write something, one for each
+// kind of cache that is claimed, as far as there is one that needs no more.
+func simplest(info Info) []corpus.Case {
+	least := map[corpus.Kind]corpus.Case{}
+	for f, err := range corpus.All(corpus.FS()) {
+		if err != nil {
+			continue
+		}
+		writes := slices.ContainsFunc(f.Case.Ops, func(op corpus.Op) bool {
+			return (op.Verb == corpus.Update || op.Verb == corpus.Write) && (op.Want == nil || op.Want.Error == "")
+		})
+		if !writes || info.Lacks(f.Case) != "" {
+			continue
+		}
+		kind := f.Case.Ops[0].Kind
+		if known, ok := least[kind]; !ok || len(f.Case.Ops) < len(known.Ops) {
+			least[kind] = f.Case
+		}
+	}
+	var list []corpus.Case
+	for _, kind := range info.Kinds {
+		if k, ok := least[kind]; ok {
+			list = append(list, k)
+		}
+	}
+	return list
+}
+
+// run does one run within a limit, and starts a process for it where there is
+// none.
+func (c *Child) run(ctx context.Context, k corpus.Case, dir string, limit time.Duration) ([]corpus.Step, error) {
 	if c.p == nil {
 		p, info, err := c.start(ctx)
 		if err != nil {
@@ -194,7 +236,7 @@ func (c *Child) run(ctx context.Context, k corpus.Case, dir string) ([]corpus.St
 	if err != nil {
 		return nil, err
 	}
-	line, err := c.p.exchange(ctx, request, c.o.Timeout)
+	line, err := c.p.exchange(ctx, request, limit)
 	if err != nil {
 		c.p = nil
 		return nil, err

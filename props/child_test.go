@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -45,6 +46,10 @@ func childMain(name string) {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
+		return
+	}
+	if name == "knows-no-batch" {
+		Serve(context.Background(), batchless{ReferenceTarget()}, os.Stdin, os.Stdout)
 		return
 	}
 	in := bufio.NewReaderSize(os.Stdin, 1<<20)
@@ -392,7 +397,7 @@ func TestChildGivesUp(t *testing.T) {
 					}
 				}
 			}
-			if most := uint64(good + mostFaults + 1); child.seq > most {
+			if most := uint64(good + mostFaults + len(simplest(child.info))); child.seq > most {
 				t.Errorf("%d runs, want at most %d", child.seq, most)
 			}
 		})
@@ -448,6 +453,60 @@ func TestChildCrashesOnOne(t *testing.T) {
 	}
 	if _, err := child.Run(context.Background(), fakeCases[0], ""); err != nil {
 		t.Error(err)
+	}
+}
+
+// batchless is a target that ends the process at each batch.
+type batchless struct{ Target }
+
+func (b batchless) Run(ctx context.Context, c corpus.Case, dir string) ([]corpus.Step, error) {
+	for _, op := range c.Ops {
+		if strings.HasPrefix(string(op.Kind), "batch_") {
+			os.Exit(7)
+		}
+	}
+	return b.Target.Run(ctx, c, dir)
+}
+
+// TestChildOfSomeKinds: a child that answers cases of some kinds is not given up
+// before it was asked for one.
+func TestChildOfSomeKinds(t *testing.T) {
+	noGoroutinesLeft(t)
+	child, err := startTestChild(t, "knows-no-batch", ChildOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer child.Close()
+	for i := range 2*mostFaults + 1 {
+		var fault *Fault
+		if _, err := child.Run(t.Context(), fakeCases[0], ""); !errors.As(err, &fault) {
+			t.Fatalf("run %d: %v, want a Fault", i, err)
+		}
+	}
+	if child.good == nil || child.faults != 1 {
+		t.Errorf("%d faults are counted after an answer, want 1", child.faults)
+	}
+}
+
+// TestSimplest: there is something simple to ask of each kind that the corpus
+// has a case of by itself.
+func TestSimplest(t *testing.T) {
+	info := ReferenceTarget().Info()
+	var kinds []corpus.Kind
+	for _, c := range simplest(info) {
+		kinds = append(kinds, c.Ops[0].Kind)
+		if info.Lacks(c) != "" || len(c.Ops) > 6 {
+			t.Errorf("%s: %d operations, and it lacks %q", c.Name, len(c.Ops), info.Lacks(c))
+		}
+	}
+	for _, kind := range []corpus.Kind{corpus.Rotating, corpus.BatchRotating, corpus.RotatingQuantized, corpus.BatchRotatingQuantized, corpus.KV, corpus.BatchKV, corpus.Arrays} {
+		if !slices.Contains(kinds, kind) {
+			t.Errorf("nothing for %s in %v", kind, kinds)
+		}
+	}
+	info.Kinds, info.Ops = []corpus.Kind{corpus.Rotating}, []corpus.Verb{corpus.New, corpus.Update}
+	if list := simplest(info); len(list) != 1 || list[0].Ops[0].Kind != corpus.Rotating {
+		t.Errorf("%d cases for one kind", len(list))
 	}
 }
 

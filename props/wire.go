@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"example.com/ringcheck/corpus"
 	"example.com/ringcheck/reference/ring"
@@ -165,9 +166,9 @@ func decodeHello(line []byte) (info Info, err error) {
 		case "protocol":
 			return decodeValue(value, &protocol)
 		case "name":
-			return decodeValue(value, &info.Name)
+			return decodeLabel(value, &info.Name)
 		case "version":
-			return decodeValue(value, &info.Version)
+			return decodeLabel(value, &info.Version)
 		case "kinds":
 			return decodeNames(value, &info.Kinds, among(corpus.Kinds))
 		case "ops":
@@ -215,6 +216,25 @@ func decodeHello(line []byte) (info Info, err error) {
 		return Info{}, fmt.Errorf("answered hello wrongly: %w", err)
 	}
 	return info, nil
+}
+
+// maxLabel is how many characters of its name, and of its version, a child keeps.
+const maxLabel = 100
+
+// decodeLabel reads what a child calls itself, as short and plain as it may be
+// printed and filed: it may call itself anything.
+func decodeLabel(value []byte, into *string) error {
+	if err := decodeValue(value, into); err != nil {
+		return err
+	}
+	plain := []rune(strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return -1
+	}, *into))
+	*into = string(plain[:min(len(plain), maxLabel)])
+	return nil
 }
 
 // checkClaims refuses claims from which no case could be made.

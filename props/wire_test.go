@@ -73,7 +73,7 @@ func drawStep(t *rapid.T, op corpus.Op) corpus.Step {
 // everything claims all that the format knows.
 func everything(level Level) Info {
 	return Info{
-		Name: "a \"name\"\n", Version: "1", Kinds: corpus.Kinds, Ops: wireVerbs,
+		Name: "a \"name\"", Version: "1", Kinds: corpus.Kinds, Ops: wireVerbs,
 		DTypes:    []ring.DType{ring.BFloat16, ring.Float16, ring.Float32},
 		Semantics: []ring.Semantics{ring.MLXLM, ring.Exact}, Quant: []corpus.Quant{{GroupSize: 32, Bits: 4}, {GroupSize: 64, Bits: 8}},
 		Fills: []corpus.Fill{corpus.Grid, corpus.Bits}, Level: level,
@@ -126,6 +126,23 @@ func TestHelloRoundTrip(t *testing.T) {
 	// A target that is compared by columns does not claim the layout.
 	if got, err := decodeHello(encodeHello(everything(Columns))); err != nil || got.Level != Visible {
 		t.Errorf("level %d, error %v", got.Level, err)
+	}
+}
+
+// TestHelloLabels: what a child calls itself is short and plain.
+func TestHelloLabels(t *testing.T) {
+	info := everything(Layout)
+	info.Name = "\x1b[31mport\n0 passed, 0 failed, 0 skipped\r\u202e" + strings.Repeat("ü", 5000)
+	info.Version = "1\x00\n" + strings.Repeat("2", 5000)
+	got, err := decodeHello(encodeHello(info))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "[31mport0 passed, 0 failed, 0 skipped"; got.Name != want+strings.Repeat("ü", maxLabel-len(want)) {
+		t.Errorf("name is %q", got.Name)
+	}
+	if want := "1" + strings.Repeat("2", maxLabel-1); got.Version != want {
+		t.Errorf("version is %q", got.Version)
 	}
 }
 

@@ -14,7 +14,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -184,14 +183,17 @@ func (f *checkFlags) run(cmd *cobra.Command) error {
 		defer cancel()
 	}
 	var total tally
-	judged := narrowed{t, info}
+	judged := t
+	if f.semantics != "" || len(f.kinds) > 0 {
+		judged = narrowTo(t, info)
+	}
 	r := reporter{ctx: ctx, f: f, target: judged, known: known, out: out, errs: cmd.ErrOrStderr(), total: &total, found: map[string]int{}, alike: map[string]int{}}
 	if f.reportDir != "" {
 		if err := os.MkdirAll(f.reportDir, 0o755); err != nil {
 			closeTarget()
 			return fmt.Errorf("-report: %w", err)
 		}
-		r.page = newReporting(info, f)
+		r.page = newReporting(info, f, cmd)
 	}
 	r.bar = newProgress(cmd.ErrOrStderr(), f.size(shards), "cases")
 	for j := range judgeAll(timed, judged, f.works(info, shard, shards, known)) {
@@ -201,50 +203,44 @@ func (f *checkFlags) run(cmd *cobra.Command) error {
 	r.printFound()
 	var failures []error // of what is not the target's
 	if f.has(ledgerProperty) && shard == 1 && ctx.Err() == nil && total.gaveUp == nil {
-		if err := f.ledger(ctx, judged, out, &total); err != nil {
+		if err := f.ledger(ctx, judged, out, &total, r.page); err != nil {
 			failures = append(failures, err)
 		}
 	}
+	if unmatched := known.unmatched(shards == 1 && r.left == 0); timed.Err() == nil && total.gaveUp == nil && len(unmatched) > 0 {
+		failures = append(failures, fmt.Errorf("%s: no case of this run matches %s; take that off the list", f.knownFile, strings.Join(unmatched, ", ")))
+	}
+	endErr := total.end(cmd, closeTarget)
 	if r.page != nil {
+		r.page.broken(append(slices.Clone(failures), endErr)...)
 		if err := r.page.write(f.reportDir, &total); err != nil {
 			failures = append(failures, err)
 		} else {
 			fmt.Fprintf(out, "report: %s\n", filepath.Join(f.reportDir, "index.html"))
 		}
 	}
-	if unmatched := known.unmatched(shards == 1 && r.left == 0); timed.Err() == nil && total.gaveUp == nil && len(unmatched) > 0 {
-		failures = append(failures, fmt.Errorf("%s: no case of this run matches %s; take that off the list", f.knownFile, strings.Join(unmatched, ", ")))
-	}
-	total.end(cmd, closeTarget)
 	return total.close(ctx, out, failures...)
 }
 
-// titled is a target's name and version, as short and plain as a terminal needs
-// it: a child may call itself anything.
-func titled(info props.Info) string {
-	text := []rune(strings.Map(func(r rune) rune {
-		if unicode.IsPrint(r) {
-			return r
-		}
-		return -1
-	}, info.Name+" "+info.Version))
-	return string(text[:min(len(text), widest/2)])
-}
+// titled is a target's name and version.
+func titled(info props.Info) string { return info.Name + " " + info.Version }
 
 // ledger asks a target that claims to be mlx-lm whether the quirk ledger is
-// still true of it, and counts each row.
-func (f *checkFlags) ledger(ctx context.Context, t props.Target, out io.Writer, total *tally) error {
-	changed, checked, err := props.CheckLedger(ctx, t)
-	for _, line := range changed {
-		fmt.Fprintln(out, "FAIL ledger:", line)
-	}
-	total.passed += checked - len(changed)
-	total.failed += len(changed)
+// still true of it, and counts each row, also in the page if there is one.
+func (f *checkFlags) ledger(ctx context.Context, t props.Target, out io.Writer, total *tally, page *reporting) error {
+	failed, checked, err := props.CheckLedger(ctx, t)
+	passed := checked - len(failed)
 	var fault *props.Fault
 	if errors.As(err, &fault) {
-		fmt.Fprintln(out, "FAIL ledger:", err)
-		total.failed++
-		return nil
+		failed, err = append(failed, err.Error()), nil
+	}
+	for _, line := range failed {
+		fmt.Fprintln(out, "FAIL ledger:", line)
+	}
+	total.passed += passed
+	total.failed += len(failed)
+	if page != nil {
+		page.ledger(passed, failed)
 	}
 	return err
 }
@@ -342,6 +338,18 @@ type narrowed struct {
 }
 
 func (n narrowed) Info() props.Info { return n.info }
+
+// narrowTo makes t claim info. A target that can say what it holds still can.
+func narrowTo(t props.Target, info props.Info) props.Target {
+	n := narrowed{t, info}
+	if l, ok := t.(props.Leaker); ok {
+		return struct {
+			narrowed
+			props.Leaker
+		}{n, l}
+	}
+	return n
+}
 
 // size is how many cases a shard has, -1 where that is not known.
 func (f *checkFlags) size(shards int) int {

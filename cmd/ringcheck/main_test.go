@@ -5,9 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"html"
 	"math"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"strconv"
@@ -198,6 +200,57 @@ func TestShards(t *testing.T) {
 				t.Errorf("of %d: %v of %s", shards, list, name)
 			}
 		}
+	}
+}
+
+// leaking is a target that holds something for ever.
+type leaking struct{ props.Target }
+
+func (leaking) Leaked() string { return "1 buffer" }
+
+// TestNarrowTo: a target of which less is asked can still say what it holds.
+func TestNarrowTo(t *testing.T) {
+	info := props.ReferenceTarget().Info()
+	info.Kinds = []corpus.Kind{corpus.Rotating}
+	list, err := props.Named([]string{"no leak"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := props.Generate(props.RandomSource(1, 0), props.Domain{Info: info})
+	for _, test := range []struct {
+		t     props.Target
+		leaks bool
+	}{{props.ReferenceTarget(), false}, {leaking{props.ReferenceTarget()}, true}} {
+		n := narrowTo(test.t, info)
+		if got := n.Info().Kinds; !slices.Equal(got, info.Kinds) {
+			t.Errorf("it claims %v", got)
+		}
+		if f, err := props.Check(t.Context(), n, c, list); err != nil || (f != nil) != test.leaks {
+			t.Errorf("%v, %v; want a finding: %v", f, err, test.leaks)
+		}
+	}
+}
+
+// TestAgain: the command that repeats a run has what the run was asked for.
+func TestAgain(t *testing.T) {
+	dir := t.TempDir()
+	known := filepath.Join(dir, "some known.txt")
+	if err := os.WriteFile(known, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	var out, errs strings.Builder
+	args := []string{"check", "-target", "reference", "-property", "answers,size", "-kinds", "rotating,kv", "-semantics", "mlxlm",
+		"-known", known, "-shard", "1/2", "-checks", "4", "-seed", "5", "-timeout", "5s", "-report", dir}
+	if status := run(args, nil, &out, &errs); status != exitPassed {
+		t.Fatalf("status %d: %s%s", status, &out, &errs)
+	}
+	page, err := os.ReadFile(filepath.Join(dir, "index.html"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "ringcheck check -seed 5 -checks 4 -kinds rotating,kv -property answers,size -semantics mlxlm -known '" + known + "' -shard 1/2 -timeout 5s -target reference"
+	if text := html.UnescapeString(string(page)); !strings.Contains(text, ">"+want+"<") {
+		t.Errorf("no %s in the page", want)
 	}
 }
 

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"example.com/ringcheck/corpus"
 	"example.com/ringcheck/props"
 	"example.com/ringcheck/props/draw"
@@ -18,17 +20,82 @@ import (
 type reporting struct {
 	report   draw.Report
 	verdicts map[[2]string]*draw.Verdict // by property and kind
+	list     []props.Property            // that random cases are held against
 	seen     props.Situations
 }
 
-func newReporting(info props.Info, f *checkFlags) *reporting {
+// allKinds stands for the kind where something is of no one kind.
+const allKinds = "all kinds"
+
+// newReporting makes a report of the run that cmd was asked for. It has a verdict
+// for each property and each kind, whatever the cases will be.
+func newReporting(info props.Info, f *checkFlags, cmd *cobra.Command) *reporting {
+	r := &reporting{
+		report:   draw.Report{Target: titled(info), Command: f.again(cmd), Seed: f.seed},
+		verdicts: map[[2]string]*draw.Verdict{},
+		list:     f.list,
+	}
+	for _, property := range f.properties {
+		if property == ledgerProperty {
+			r.verdict(property, allKinds)
+			continue
+		}
+		for _, kind := range info.Kinds {
+			r.verdict(property, string(kind))
+		}
+	}
+	return r
+}
+
+// again is the command that repeats the run that cmd was asked for.
+func (f *checkFlags) again(cmd *cobra.Command) string {
 	command := fmt.Sprintf("ringcheck check -seed %d", f.seed)
 	if f.checks >= 0 {
 		command += " -checks " + strconv.Itoa(f.checks)
 	}
-	return &reporting{
-		report:   draw.Report{Target: titled(info), Command: command + " " + f.arguments(), Seed: f.seed},
-		verdicts: map[[2]string]*draw.Verdict{},
+	for _, flag := range []struct{ name, value string }{
+		{"duration", f.duration.String()},
+		{"kinds", strings.Join(f.kinds, ",")},
+		{"property", strings.Join(f.properties, ",")},
+		{"semantics", f.semantics},
+		{"known", f.knownFile},
+		{"shard", f.shard},
+		{"timeout", f.timeout.String()},
+	} {
+		if cmd.Flags().Changed(flag.name) {
+			command += " -" + flag.name + " " + shellQuote(flag.value)
+		}
+	}
+	return command + " " + f.arguments()
+}
+
+// verdict is the one on a property and a kind.
+func (r *reporting) verdict(property, kind string) *draw.Verdict {
+	key := [2]string{property, kind}
+	if r.verdicts[key] == nil {
+		r.verdicts[key] = &draw.Verdict{Property: property, Kind: kind}
+	}
+	return r.verdicts[key]
+}
+
+// ledger counts what came of the rows of the quirk ledger, a line for each that
+// is not true of the target.
+func (r *reporting) ledger(passed int, failed []string) {
+	v := r.verdict(ledgerProperty, allKinds)
+	v.Passed += passed
+	for _, line := range failed {
+		v.Failed++
+		name, _, _ := strings.Cut(line, ": ")
+		r.report.Failures = append(r.report.Failures, draw.Failure{Case: name, Property: ledgerProperty, Kinds: []string{allKinds}, What: line})
+	}
+}
+
+// broken adds what went wrong besides the cases; nil is nothing.
+func (r *reporting) broken(list ...error) {
+	for _, err := range list {
+		if err != nil {
+			r.report.Broken = append(r.report.Broken, err.Error())
+		}
 	}
 }
 
@@ -38,24 +105,28 @@ func (r *reporting) add(ctx context.Context, t props.Target, j judged, file, rep
 		r.report.Broken = append(r.report.Broken, j.line())
 		return
 	}
-	property := j.property
-	if property == "" {
-		property = "all properties"
-	}
-	for _, kind := range kindsOf(j.c) {
-		key := [2]string{property, string(kind)}
-		v := r.verdicts[key]
-		if v == nil {
-			v = &draw.Verdict{Property: property, Kind: string(kind)}
-			r.verdicts[key] = v
+	asked := []string{j.property}
+	switch {
+	case j.property != "":
+	case j.finding != nil: // a listed case that passes
+		asked[0] = "all properties"
+	default:
+		asked = nil
+		for _, p := range props.Turn(r.list, j.number) {
+			asked = append(asked, p.Name)
 		}
-		switch {
-		case j.finding != nil:
-			v.Failed++
-		case j.skip != "":
-			v.Skipped++
-		default:
-			v.Passed++
+	}
+	kinds := texts(kindsOf(j.c))
+	for _, property := range asked {
+		for _, kind := range kinds {
+			switch v := r.verdict(property, kind); {
+			case j.finding != nil:
+				v.Failed++
+			case j.skip != "":
+				v.Skipped++
+			default:
+				v.Passed++
+			}
 		}
 	}
 	if j.skip == "" {
@@ -69,7 +140,7 @@ func (r *reporting) add(ctx context.Context, t props.Target, j judged, file, rep
 	if j.finding == nil {
 		return
 	}
-	f := draw.Failure{Case: j.name, Property: property, Kind: strings.Join(kindNames(j.c), ", "), What: j.finding.Error(), File: file, Repeat: repeat, Show: show}
+	f := draw.Failure{Case: j.name, Property: asked[0], Kinds: kinds, What: j.finding.Error(), File: file, Repeat: repeat, Show: show}
 	if d, err := drawn(ctx, t, j.c, j); err == nil {
 		f.Drawing = d
 	}
@@ -87,11 +158,10 @@ func kindsOf(c corpus.Case) []corpus.Kind {
 	return out
 }
 
-func kindNames(c corpus.Case) []string { return texts(kindsOf(c)) }
-
 // write writes the report into a folder: index.html, a page for each failure
 // that is drawn, and junit.xml.
 func (r *reporting) write(dir string, total *tally) error {
+	r.report.Passed, r.report.Failed, r.report.Skipped = total.passed, total.failed, total.skipped
 	for _, key := range sortedKeys(r.verdicts) {
 		r.report.Verdicts = append(r.report.Verdicts, *r.verdicts[key])
 	}

@@ -44,12 +44,15 @@ func (t *tally) count(j judged) {
 	}
 }
 
-// end ends the target. One that does not end as the protocol says has failed.
-func (t *tally) end(cmd *cobra.Command, closeTarget func() error) {
-	if err := closeTarget(); err != nil {
+// end ends the target. One that does not end as the protocol says has failed;
+// the error, which is told, says how.
+func (t *tally) end(cmd *cobra.Command, closeTarget func() error) error {
+	err := closeTarget()
+	if err != nil {
 		fmt.Fprintln(cmd.OutOrStdout(), err)
 		t.failed++
 	}
+	return err
 }
 
 // close prints why cases were skipped, then the last line, the one that machines

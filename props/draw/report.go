@@ -17,8 +17,11 @@ type Report struct {
 	Command string // that repeats the run
 	Seed    uint64
 	Broken  []string // what could not be judged, a sentence each
+	// Passed, Failed and Skipped count cases, and what else the run has asked.
+	Passed, Failed, Skipped int
 	// Verdicts says how often each property held, by kind of cache. A case that
-	// has several kinds counts under each.
+	// has several kinds counts under each, and under each property that was asked
+	// of it, so that these are no parts of the counts of the run.
 	Verdicts   []Verdict
 	Situations []Count // what the cases exercised; 0 for what they never did
 	Skips      []Count // how often each reason to skip a case occurred
@@ -39,11 +42,12 @@ type Count struct {
 
 // Failure is a case of which a property does not hold.
 type Failure struct {
-	Case, Property, Kind string
-	What                 string // what is wrong, in one or more lines
-	File                 string // where the case is filed; "" if nowhere
-	Repeat, Show         string // commands; "" for none
-	Drawing              *Drawing
+	Case, Property string
+	Kinds          []string // the failure is of each of these verdicts
+	What           string   // what is wrong, in one or more lines
+	File           string   // where the case is filed; "" if nowhere
+	Repeat, Show   string   // commands; "" for none
+	Drawing        *Drawing
 }
 
 // reportDrawn is the failures that a report draws; the others are listed.
@@ -72,7 +76,9 @@ type reportData struct {
 	Target, Command string
 	Seed            uint64
 	Verdict         string // passed, failed, or could not run
-	Total           Verdict
+	Passed          int
+	Failed          int
+	Skipped         int
 	Broken          []string
 	Kinds           []string
 	Rows            []reportRow
@@ -109,6 +115,7 @@ func (r *Report) Page(w io.Writer) error {
 	p := reportData{
 		assets: newAssets(pageLooks+pageStyle+reportStyle, ""),
 		Target: clean(r.Target), Command: clean(r.Command), Seed: r.Seed, Verdict: "passed",
+		Passed: r.Passed, Failed: r.Failed, Skipped: r.Skipped,
 		Situations: cleanCounts(r.Situations), Skips: cleanCounts(r.Skips),
 	}
 	for _, text := range r.Broken {
@@ -130,9 +137,6 @@ func (r *Report) Page(w io.Writer) error {
 			p.Rows = append(p.Rows, reportRow{clean(v.Property), make([]*Verdict, len(p.Kinds))})
 		}
 		p.Rows[k].Cells[columns[v.Kind]] = &v
-		p.Total.Passed += v.Passed
-		p.Total.Failed += v.Failed
-		p.Total.Skipped += v.Skipped
 	}
 	for _, s := range p.Situations {
 		if s.N == 0 {
@@ -153,16 +157,20 @@ func (r *Report) Page(w io.Writer) error {
 	}
 	p.Legend = swatches(tables)
 	switch {
-	case len(r.Failures) > 0 || p.Total.Failed > 0:
+	case len(r.Failures) > 0 || r.Failed > 0:
 		p.Verdict = "failed"
-	case len(r.Broken) > 0 || p.Total.Passed == 0:
+	case len(r.Broken) > 0 || r.Passed == 0:
 		p.Verdict = "could not run"
 	}
 	return reportTemplate.Execute(w, &p)
 }
 
 func (f Failure) clean() Failure {
-	f.Case, f.Property, f.Kind, f.What = clean(f.Case), clean(f.Property), clean(f.Kind), cleanLines(f.What)
+	f.Case, f.Property, f.What = clean(f.Case), clean(f.Property), cleanLines(f.What)
+	f.Kinds = slices.Clone(f.Kinds)
+	for i := range f.Kinds {
+		f.Kinds[i] = clean(f.Kinds[i])
+	}
 	f.File, f.Repeat, f.Show = clean(f.File), clean(f.Repeat), clean(f.Show)
 	return f
 }
@@ -276,7 +284,7 @@ func (r *Report) failureText(v Verdict) string {
 	var b strings.Builder
 	for i := range r.Failures {
 		f := r.Failures[i].clean()
-		if r.Failures[i].Property != v.Property || r.Failures[i].Kind != v.Kind {
+		if r.Failures[i].Property != v.Property || !slices.Contains(r.Failures[i].Kinds, v.Kind) {
 			continue
 		}
 		fmt.Fprintf(&b, "\n%s: %s\n", f.Case, f.What)

@@ -20,6 +20,7 @@ func reported(t *testing.T) *Report {
 	c := parse(t, "", wrapping)
 	return &Report{
 		Target: "port 1.0", Command: "ringcheck check -seed 7 -- python3 target.py", Seed: 7,
+		Passed: 214, Failed: 2, Skipped: 5, // cases, some of two kinds
 		Verdicts: []Verdict{
 			{Property: "reference", Kind: "rotating", Passed: 120},
 			{Property: "reference", Kind: "batch_rotating", Passed: 95, Failed: 2, Skipped: 1},
@@ -29,13 +30,13 @@ func reported(t *testing.T) *Report {
 		Skips:      []Count{{"the target does not claim operation trim", 5}},
 		Failures: []Failure{
 			{
-				Case: "random case 3", Property: "reference", Kind: "batch_rotating", What: "#4 b1.update: returned differs\n- 5\n+ 2",
+				Case: "random case 3", Property: "reference", Kinds: []string{"rotating", "batch_rotating"}, What: "#4 b1.update: returned differs\n- 5\n+ 2",
 				File: "ringcheck-found/ab.json", Repeat: "ringcheck replay ringcheck-found/ab.json -- python3 target.py",
 				Show:    "ringcheck show ringcheck-found/ab.json -- python3 target.py",
 				Drawing: drawing(t, c, props.Layout, func(steps []corpus.Step) { swap(steps[4], 0, 1) }),
 			},
 			{
-				Case: "random case 9", Property: "reference", Kind: "batch_rotating", What: "state.idx is 3, want 2",
+				Case: "random case 9", Property: "reference", Kinds: []string{"batch_rotating"}, What: "state.idx is 3, want 2",
 				Drawing: drawing(t, c, props.Layout, func(steps []corpus.Step) { flip(steps[5].Mask, 3) }),
 			},
 		},
@@ -55,7 +56,8 @@ func TestReport(t *testing.T) {
 	page := reportPage(t, reported(t))
 	for _, want := range []string{
 		`<span class="outcome bad">failed</span>`,
-		`215 passed, 2 failed, 5 skipped`,
+		`<dd>214 passed, 2 failed, 5 skipped</dd>`,
+		`<h3>reference · rotating, batch_rotating <span`,
 		`<td class="bad">✗ 2<span class="sr"> failed</span><small> of 97</small></td>`,
 		`<td class="void"><span class="sr">not asked</span></td>`,
 		`<tr class="never"><th scope="row">a merge of an overshoot</th><td>never</td></tr>`,
@@ -74,10 +76,11 @@ func TestReportVerdict(t *testing.T) {
 		r    Report
 		want string
 	}{
-		{Report{Verdicts: []Verdict{{Property: "p", Kind: "kv", Passed: 1}}}, "passed"},
+		{Report{Passed: 1, Verdicts: []Verdict{{Property: "p", Kind: "kv", Passed: 1}}}, "passed"},
 		{Report{Verdicts: []Verdict{{Property: "p", Kind: "kv", Skipped: 1}}}, "could not run"},
-		{Report{Verdicts: []Verdict{{Property: "p", Kind: "kv", Passed: 1}}, Broken: []string{"the child ended"}}, "could not run"},
-		{Report{Verdicts: []Verdict{{Property: "p", Kind: "kv", Passed: 1}}, Failures: []Failure{{}}}, "failed"},
+		{Report{Passed: 1, Verdicts: []Verdict{{Property: "p", Kind: "kv", Passed: 1}}, Broken: []string{"the child ended"}}, "could not run"},
+		{Report{Passed: 1, Verdicts: []Verdict{{Property: "p", Kind: "kv", Passed: 1}}, Failures: []Failure{{}}}, "failed"},
+		{Report{Passed: 1, Failed: 1}, "failed"},
 		{Report{}, "could not run"},
 	} {
 		if page := reportPage(t, &test.r); !strings.Contains(page, ">"+test.want+"</span></h1>") {
@@ -142,7 +145,7 @@ func TestReportHostile(t *testing.T) {
 		Target: evil, Command: evil, Broken: []string{evil},
 		Verdicts:   []Verdict{{Property: evil, Kind: evil, Failed: 1}, {Property: evil, Kind: "kv", Passed: 1}},
 		Situations: []Count{{evil, 1}}, Skips: []Count{{evil, 2}},
-		Failures: []Failure{{Case: evil, Property: evil, Kind: evil, What: evil + "\n" + evil, File: evil, Repeat: evil, Show: evil}},
+		Failures: []Failure{{Case: evil, Property: evil, Kinds: []string{evil}, What: evil + "\n" + evil, File: evil, Repeat: evil, Show: evil}},
 	}
 	page := reportPage(t, r)
 	for _, bad := range []string{"<script", "<img", "\x1b", "\x00", "\u202e"} {
