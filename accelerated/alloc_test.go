@@ -41,7 +41,8 @@ func TestDecodeAllocatesNothing(t *testing.T) {
 						t.Errorf("%s, %s, window %d: %v allocations a step", dev.Name(), name, window, n)
 					}
 				}
-				if n := runtime.NumGoroutine(); n != goroutines {
+				// Fewer is a goroutine of an earlier test that has come to its end.
+				if n := runtime.NumGoroutine(); n > goroutines {
 					t.Errorf("%s, window %d: %d goroutines, before %d", dev.Name(), window, n, goroutines)
 				}
 				check(c.Close())
