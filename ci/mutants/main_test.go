@@ -108,8 +108,11 @@ func TestJudge(t *testing.T) {
 	harmless.name, harmless.new = "harmless", "Size() int { return min(c.maxSize, c.offset) }"
 	broken.name, broken.new = "broken", "Size() int { return }"
 	mutants = []mutant{size, harmless, broken}
-	if killed, survived, err := judge(t.Output(), "size|harmless", 1); err != nil || killed != 1 || survived != 1 {
-		t.Errorf("%d killed, %d survived, %v; want 1 of each", killed, survived, err)
+	if killed, survived, err := judge(t.Output(), "size|harmless", 0); err != nil || killed != 1 || survived != 1 {
+		t.Errorf("by the corpus: %d killed, %d survived, %v; want 1 of each", killed, survived, err)
+	}
+	if killed, survived, err := judge(t.Output(), "size", 1); err != nil || killed != 1 || survived != 0 {
+		t.Errorf("by properties: %d killed, %d survived, %v; want 1 and none", killed, survived, err)
 	}
 	for pattern, want := range map[string]string{"broken": "do not build", "none": "no mutant", "(": "-run"} {
 		if _, _, err := judge(t.Output(), pattern, 0); err == nil || !strings.Contains(err.Error(), want) {
