@@ -395,24 +395,16 @@ func (j *Judge) selected(e *Expect, returned [][]int, m *openMask) *Violation {
 	return nil
 }
 
-// see makes j.seen what query q of row b sees of the columns: all without a
-// mask. A mask of one row serves all rows, and hides columns that it lacks. It
-// reports whether the mask has such a query.
+// see makes j.seen what query q of row b sees of the columns; those that the mask
+// lacks are hidden. It reports whether the mask has such a query.
 func (j *Judge) see(columns []int, m *ring.Mask, b, q int) bool {
 	j.seen = j.seen[:0]
-	if m.N == 0 {
-		j.seen = append(j.seen, columns...)
-		return true
-	}
-	if m.B == 1 {
-		b = 0
-	}
-	if b >= m.B || q >= m.N || len(m.Data) != m.B*m.N*m.S {
-		return false
-	}
 	for s, id := range columns {
-		if s < m.S && m.At(b, q, s) {
+		switch sees, ok := m.Sees(b, q, s); {
+		case sees:
 			j.seen = append(j.seen, id)
+		case !ok && s < m.S:
+			return false
 		}
 	}
 	return true

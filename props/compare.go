@@ -881,7 +881,7 @@ func (x *comparison) under(v *seen, i int, wantMask, gotMask *ring.Mask) *Differ
 			if !slices.Equal(w, g) {
 				detail := fmt.Sprintf("row %d, query %d (token %d), under the mask of #%d", b, q, token, i)
 				for s, id := range v.got[b] {
-					if id == Unknown && sees(gotMask, b, q, s) {
+					if sees, _ := gotMask.Sees(b, q, s); id == Unknown && sees {
 						detail += x.unlike(x.got[v.write].Returned, b, s, lacking(w, g))
 						break
 					}
@@ -1026,18 +1026,9 @@ func selected(dst, ids []int, m *ring.Mask, b, q int) ([]int, bool) {
 		return dst, false
 	}
 	for s, id := range ids {
-		if sees(m, b, q, s) {
+		if sees, _ := m.Sees(b, q, s); sees {
 			dst = append(dst, id)
 		}
 	}
 	return dst, true
-}
-
-// sees reports whether query q of row b may see column s. A mask of one row
-// serves all rows; a null mask hides nothing.
-func sees(m *ring.Mask, b, q, s int) bool {
-	if m.B == 1 {
-		b = 0
-	}
-	return m.N == 0 || m.At(b, q, s)
 }

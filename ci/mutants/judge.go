@@ -54,8 +54,12 @@ func judge(out io.Writer, run string, seeds int) (killed, survived int, err erro
 		return 0, 0, err
 	}
 	for _, target := range targets(chosen) {
-		if v := (trial{program, 0, target, false}).run(min(seeds, 1)); v.err != nil || len(v.failed) > 0 || v.Property != "" {
-			return 0, 0, fmt.Errorf("with no bug planted, target %s: %w, cases %v fail, property %q does not hold", target, v.err, v.failed, v.Property)
+		v := trial{program, 0, target, false}.run(min(seeds, 1))
+		if v.err != nil {
+			return 0, 0, fmt.Errorf("with no bug planted, target %s: %w", target, v.err)
+		}
+		if len(v.failed) > 0 || v.Property != "" {
+			return 0, 0, fmt.Errorf("with no bug planted, target %s: cases %v fail, property %q does not hold", target, v.failed, v.Property)
 		}
 	}
 

@@ -72,8 +72,9 @@ many that fail alike. A target that does nothing but fail is given up.
 A file of known failures (-known) has an entry a line; # begins a comment. An
 entry is the name of a case, or a content id: that of a file in ` + foundFolder + `,
 without .json. It is strict: a listed case must fail, and an entry that matches
-no case is an error, but for content ids where -shard leaves some work out. A
-listed case that the target does not claim is named, and counts as skipped.`,
+no case is an error, but for a content id where -shard left some work out or a
+finding was not made smaller. A listed case that the target does not claim is
+named, and counts as skipped.`,
 		Example: `  ringcheck check
   ringcheck check -checks 2000 -kinds rotating,batch_rotating -- python3 target.py
   ringcheck check -seed 1 -known known.txt -report report -- ./port`,

@@ -54,21 +54,6 @@ func (m *mask) same(o *mask) bool {
 		slices.Equal(m.mask.Data, o.mask.Data) && (m.sameKeys || o.keys == nil)
 }
 
-// at reports whether query q of row b attends to column s, and whether the mask
-// says so at all. A null mask hides nothing, a mask of one row serves all.
-func (m *mask) at(b, q, s int) (attends, ok bool) {
-	if m.mask.N == 0 {
-		return true, true
-	}
-	if m.mask.B == 1 {
-		b = 0
-	}
-	if b >= m.mask.B || q >= m.mask.N || s >= m.mask.S {
-		return false, false
-	}
-	return m.mask.At(b, q, s), true
-}
-
 // sees returns the tokens that query q of row b attends to, as far as the keys
 // and the mask both go.
 func (m *mask) sees(b, q int) []int {
@@ -77,7 +62,7 @@ func (m *mask) sees(b, q int) []int {
 	}
 	var ids []int
 	for s, id := range m.keys[b] {
-		if attends, _ := m.at(b, q, s); attends {
+		if attends, _ := m.mask.Sees(b, q, s); attends {
 			ids = append(ids, id)
 		}
 	}
@@ -139,11 +124,11 @@ func (a *artist) differingBits(m, other *mask, queries [][]int, b, q int) []bool
 		sees = set(other.sees(b, q))
 	}
 	for s := range bits {
-		attends, ok := m.at(b, q, s)
+		attends, ok := m.mask.Sees(b, q, s)
 		if sees != nil {
 			bits[s] = attends && (s >= len(m.keys[b]) || !sees[m.keys[b][s]])
 		} else {
-			also, too := other.at(b, q, s)
+			also, too := other.mask.Sees(b, q, s)
 			bits[s] = ok != too || attends != also
 		}
 		some = some || bits[s]

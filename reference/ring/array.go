@@ -114,6 +114,22 @@ type Mask struct {
 // At returns the element of row b, query q, column s.
 func (m *Mask) At(b, q, s int) bool { return m.Data[(b*m.N+q)*m.S+s] }
 
+// Sees reports whether query q of row b may see column s, and whether the mask
+// says so at all: one without queries hides nothing, one of one row serves all
+// rows. It takes any extents and any amount of data.
+func (m *Mask) Sees(b, q, s int) (sees, ok bool) {
+	if m.N == 0 {
+		return true, true
+	}
+	if m.B == 1 {
+		b = 0
+	}
+	if b >= m.B || q >= m.N || s >= m.S || (b*m.N+q)*m.S+s >= len(m.Data) {
+		return false, false
+	}
+	return m.At(b, q, s), true
+}
+
 // Position is the bookkeeping of a batched ring: integers only, no columns.
 // Ends is nil unless right padding is pending. All slices have one element a
 // row. It shares nothing with the cache it was taken from.
